@@ -31,7 +31,7 @@ test-kernel: export OMP_NUM_THREADS = 1
 test-kernel: export SPARSEGSVP_DATA =
 test-kernel: $(VENV)/.installed-test
 	$(BIN)/python -m pytest $(SHARED) \
-	  -k "not (benchmark or dask or processes or test_checks)" $(addprefix tests/,linalg solvers estimators cli/test_predict.py)
+	  -k "not (dask or test_checks)" $(addprefix tests/,linalg solvers estimators)
 
 # Lines and branches of the mathematics, the evaluation and the files that the tests take.
 coverage: $(VENV)/.installed-coverage

@@ -2,6 +2,7 @@
 
     python benchmarks/panels.py                        all sets, 8 splits, half an hour
     python benchmarks/panels.py --splits 4 --sets colon khan
+    python benchmarks/panels.py --ours --splits 12     the defaults alone, without peers
     python benchmarks/panels.py --tiny                 made-up data, seconds
     python benchmarks/panels.py --rebuild              the tables from the file of results
 
@@ -14,26 +15,23 @@ OMP_NUM_THREADS=1. celer and abess are left out where they are not installed (ex
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.feature_selection import f_classif
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC, l1_min_c
 
 from _common import MANY, RESULTS, TWO, cpu_time, load, markdown, save
+from _selectors import OURS, Method, methods
 from sparsegsvp import GSVPSVM, GSVPSVMCV, subset_gsvp
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.estimators import decision as decision_module
@@ -43,8 +41,7 @@ from sparsegsvp.metrics import nogueira_stability
 from sparsegsvp.solvers import subset as subset_module
 
 SIZES = (1, 2, 3, 5, 8, 10, 13, 20, 30)
-OURS = "GSVPSVM"
-FACTORS = (0.3, 1.0, 3.0, 10.0)
+FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0)
 STRENGTHS = (0.1, 0.3, 1.0, 3.0)
 # name -> rule, standard errors, part of the gain
 RULES = {
@@ -56,152 +53,7 @@ RULES = {
     "1se": ("1se", 0.0, 0.0),
 }
 
-# scikit-learn 1.8 has another name for it
-_L1: Any = {"penalty": "l1"} if LogisticRegression().penalty == "l2" else {"l1_ratio": 1.0}
-
 Table = tuple[np.ndarray, np.ndarray]
-# method(X, y, sizes) -> the panel of each size; X is standardised
-Method = Callable[[np.ndarray, np.ndarray, Sequence[int]], Mapping[int, np.ndarray]]
-
-
-# --- methods -----------------------------------------------------------------------------
-
-
-def nested(order: Callable[[np.ndarray, np.ndarray, int], np.ndarray]) -> Method:
-    """A method whose panel of size k is the beginning of one order."""
-
-    def panels(X: np.ndarray, y: np.ndarray, sizes: Sequence[int]) -> dict[int, np.ndarray]:
-        ranked = order(X, y, max(sizes))
-        return {k: ranked[:k] for k in sizes}
-
-    return panels
-
-
-def ours(X: np.ndarray, y: np.ndarray, most: int) -> np.ndarray:
-    return subset_gsvp(X, y, most).order
-
-
-def f_test(X: np.ndarray, y: np.ndarray, most: int) -> np.ndarray:
-    return np.argsort(-np.nan_to_num(f_classif(X, y)[0]), kind="stable")
-
-
-def mrmr(X: np.ndarray, y: np.ndarray, most: int, *, quotient: bool) -> np.ndarray:
-    """Greedy: relevance against the mean |correlation| with the features chosen before.
-
-    The F statistic divided by it, as mrmr-selection does, or, as a share of the largest F, less
-    it.
-    """
-    relevance = np.nan_to_num(f_classif(X, y)[0], posinf=0.0)
-    relevance /= relevance.max()
-    redundancy, score = np.zeros(X.shape[1]), relevance.copy()
-    chosen: list[int] = []
-    while len(chosen) < most:
-        score[chosen] = -np.inf
-        chosen.append(int(score.argmax()))
-        redundancy += np.maximum(np.abs(X.T @ X[:, chosen[-1]]) / len(X), 0.001)
-        mean = redundancy / len(chosen)
-        score = relevance / mean if quotient else relevance - mean
-    return np.array(chosen)
-
-
-def l1_path(solve: Callable[[np.ndarray, np.ndarray, float], np.ndarray]) -> Method:
-    """l1 logistic regression, one class against the rest, weaker until the features suffice.
-
-    The panel of size k has the largest coefficients where k or more are not zero for the first
-    time.
-    """
-
-    def panels(X: np.ndarray, y: np.ndarray, sizes: Sequence[int]) -> dict[int, np.ndarray]:
-        classes = np.unique(y)[-1:] if y.max() == 1 else np.unique(y)
-        C, result = 1.05 * min(l1_min_c(X, y == k, loss="log") for k in classes), {}
-        waiting = list(sizes)
-        for _ in range(40):
-            coef = np.array([solve(X, np.where(y == k, 1, -1), C) for k in classes])
-            weight = np.linalg.norm(coef, axis=0)
-            order = np.argsort(-weight, kind="stable")
-            while waiting and np.count_nonzero(weight) >= waiting[0]:
-                result[waiting[0]] = order[: waiting[0]]
-                waiting.pop(0)
-            if not waiting:
-                break
-            C *= 1.35
-        return {**{k: order[:k] for k in waiting}, **result}
-
-    return panels
-
-
-def liblinear(X: np.ndarray, signs: np.ndarray, C: float) -> np.ndarray:
-    model = LogisticRegression(
-        C=C, solver="liblinear", class_weight="balanced", tol=1e-3, random_state=0, **_L1
-    )
-    return model.fit(X, signs).coef_[0]
-
-
-def celer(X: np.ndarray, signs: np.ndarray, C: float) -> np.ndarray:
-    from celer import LogisticRegression as Celer
-
-    return np.ravel(Celer(C=C, fit_intercept=False, tol=1e-3).fit(X, signs).coef_)
-
-
-def rfe(X: np.ndarray, y: np.ndarray, sizes: Sequence[int]) -> dict[int, np.ndarray]:
-    """Recursive elimination by a linear support vector machine, a fifth at a time."""
-    left, result = np.arange(X.shape[1]), {}
-    for size in sorted(sizes, reverse=True):
-        while len(left) > size:
-            model = LinearSVC(class_weight="balanced", dual=len(left) > len(X), tol=1e-3)
-            weight = np.linalg.norm(model.fit(X[:, left], y).coef_, axis=0)
-            keep = max(size, int(0.8 * len(left)))
-            left = left[np.argsort(-weight, kind="stable")[:keep]]
-        result[size] = left
-    return result
-
-
-def forest(X: np.ndarray, y: np.ndarray, most: int) -> np.ndarray:
-    model = RandomForestClassifier(200, class_weight="balanced", random_state=0).fit(X, y)
-    return np.argsort(-model.feature_importances_, kind="stable")
-
-
-def abess(X: np.ndarray, y: np.ndarray, sizes: Sequence[int]) -> dict[int, np.ndarray]:
-    import abess.linear
-
-    result = {}
-    for size in sizes:
-        if y.max() == 1:
-            model = abess.linear.LogisticRegression(support_size=size)
-        else:
-            model = abess.linear.MultinomialRegression(support_size=size)
-        targets = y if y.max() == 1 else np.eye(y.max() + 1)[y]
-        coef = np.reshape(model.fit(X, targets).coef_, (X.shape[1], -1))
-        weight = np.linalg.norm(coef, axis=1)
-        result[size] = np.argsort(-weight, kind="stable")[: min(size, np.count_nonzero(weight))]
-    return result
-
-
-def random_order(X: np.ndarray, y: np.ndarray, most: int) -> np.ndarray:
-    return np.random.default_rng(int(1e6 * np.abs(X).sum())).permutation(X.shape[1])
-
-
-def methods() -> dict[str, Method]:
-    """By name, those whose packages are installed."""
-    known: dict[str, tuple[str | None, Method]] = {
-        OURS: (None, nested(ours)),
-        "F test": (None, nested(f_test)),
-        "mRMR, quotient": (None, nested(lambda X, y, k: mrmr(X, y, k, quotient=True))),
-        "mRMR, difference": (None, nested(lambda X, y, k: mrmr(X, y, k, quotient=False))),
-        "l1 logistic": (None, l1_path(liblinear)),
-        "celer": ("celer", l1_path(celer)),
-        "RFE": (None, rfe),
-        "forest": (None, nested(forest)),
-        "abess": ("abess", abess),
-        "random": (None, nested(random_order)),
-    }
-    present = {}
-    for name, (package, method) in known.items():
-        if package is not None and importlib.util.find_spec(package) is None:
-            print(f"{name} is left out: {package} is not installed", flush=True)
-        else:
-            present[name] = method
-    return present
 
 
 # --- one split -----------------------------------------------------------------------------
@@ -287,23 +139,32 @@ def run_set(X: np.ndarray, y: np.ndarray, n_splits: int, known: dict[str, Method
     return {"shape": X.shape, "classes": n_classes, "sizes": sizes, "splits": splits}
 
 
-def best_pairs(n_tables: int = 30) -> dict[str, float]:
-    """How often forward selection finds the best pair of 12 features, by brute force."""
-    hits, excess = 0, []
-    for seed in range(n_tables):
-        X, y = make_planted(60, 12, 3, effect=0.8, random_state=seed, return_X_y=True)
-        options: Any = {"clip": None, "max_correlation": 1.0}
-        greedy = subset_gsvp(X, y, 2, **options)
-        values = {}
-        for pair in combinations(range(12), 2):
-            factor = np.full(12, np.inf)
-            factor[list(pair)] = 1.0
-            both = subset_gsvp(X, y, 2, tau=greedy.tau, penalty_factor=factor, **options)
-            values[pair] = both.quotients[-1]
-        best = min(values, key=values.__getitem__)
-        hits += set(best) == set(greedy.order.tolist())
-        excess.append(greedy.quotients[-1] / values[best] - 1.0)
-    return {"tables": n_tables, "best": hits, "largest excess": float(max(excess))}
+def best_pairs(n_tables: int = 30) -> dict[str, dict[str, float]]:
+    """How often forward selection finds the best pair of 12 features, by brute force.
+
+    Tables of 60 samples: features that are independent within the classes, and mixtures of such
+    features, which correlate.
+    """
+    result = {}
+    options: Any = {"clip": None, "max_correlation": 1.0}
+    for kind, tau in (("independent", None), ("correlated", None), ("correlated, tau 0.01", 0.01)):
+        hits, excess = 0, []
+        for seed in range(n_tables):
+            X, y = make_planted(60, 12, 3, effect=0.8, random_state=seed, return_X_y=True)
+            if kind != "independent":
+                X = X @ np.random.default_rng(seed).normal(size=(12, 12))
+            greedy = subset_gsvp(X, y, 2, tau=tau, **options)
+            values = {}
+            for pair in combinations(range(12), 2):
+                factor = np.full(12, np.inf)
+                factor[list(pair)] = 1.0
+                both = subset_gsvp(X, y, 2, tau=greedy.tau, penalty_factor=factor, **options)
+                values[pair] = both.quotients[-1]
+            best = min(values, key=values.__getitem__)
+            hits += set(best) == set(greedy.order.tolist())
+            excess.append(greedy.quotients[-1] / values[best] - 1.0)
+        result[kind] = {"tables": n_tables, "best": hits, "excess": float(max(excess))}
+    return result
 
 
 # --- tables --------------------------------------------------------------------------------
@@ -363,12 +224,13 @@ def tables(results: dict[str, Any]) -> str:
         lead = {
             m: {k: scores[OURS][k] - scores[m][k] for k in scores[m]} for m in names if m != OURS
         }
-        worst = {k: min(values[k] for values in lead.values()) for k in scores[OURS]}
         text.append("Balanced accuracy by the number of features:")
         text.append(markdown(header, [row(m, scores[m]) for m in names]))
-        text.append("Lead over each, and the smallest:")
-        rows = [row(m, values, "+.3f") for m, values in lead.items()]
-        text.append(markdown(header, [*rows, row("smallest", worst, "+.3f")]))
+        if lead:
+            worst = {k: min(values[k] for values in lead.values()) for k in scores[OURS]}
+            text.append("Lead over each, and the smallest:")
+            rows = [row(m, values, "+.3f") for m, values in lead.items()]
+            text.append(markdown(header, [*rows, row("smallest", worst, "+.3f")]))
         text.append("Stability:")
         stable = {m: stability(sets, lambda s, m=m: s["methods"][m]["panels"]) for m in names}
         text.append(markdown(header, [row(m, stable[m], ".2f") for m in names]))
@@ -388,7 +250,7 @@ def tables(results: dict[str, Any]) -> str:
         )
         text.append("Factor c of tau, accuracy (stability):")
         rows = []
-        for c in map(str, FACTORS):
+        for c in next(iter(sets.values()))["splits"][0]["factors"]:
             accuracy = mean_scores(sets, lambda s, c=c: s["factors"][c]["accuracy"])
             agreed = stability(sets, lambda s, c=c: s["factors"][c]["panels"])
             cells = [f"{accuracy[k]:.3f} ({agreed.get(k, np.nan):.2f})" for k in accuracy]
@@ -424,11 +286,12 @@ def tables(results: dict[str, Any]) -> str:
             cells += [f"{np.mean([p[key] for p in picked]):.3f}" for key in ("accuracy", "size")]
             rows.append([n, *cells])
         text.append(markdown(["", "3", "10", "search", "its features"], rows))
-    pairs = results["pairs"]
-    text.append(
-        f"Forward selection finds the best pair in {pairs['best']} of {pairs['tables']} small "
-        f"tables; its criterion exceeds the best by at most {pairs['largest excess']:.1%}."
-    )
+    text.append("How often forward selection finds the best pair of 12 features:")
+    rows = [
+        [kind, f"{pairs['best']} of {pairs['tables']}", f"{pairs['excess']:.1%}"]
+        for kind, pairs in results["pairs"].items()
+    ]
+    text.append(markdown(["features", "best pair", "largest excess of the criterion"], rows))
     return "\n\n".join(text)
 
 
@@ -442,12 +305,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", nargs="+", default=[*TWO, *MANY], choices=[*TWO, *MANY])
     parser.add_argument("--splits", type=int, default=8)
+    parser.add_argument("--ours", action="store_true", help="no peers: the defaults alone")
     parser.add_argument("--tiny", action="store_true", help="made-up data, two splits")
     parser.add_argument("--rebuild", action="store_true", help="only print the tables again")
     options = parser.parse_args()
-    name = "panels-tiny" if options.tiny else "panels"
+    name = "panels" + "-tiny" * options.tiny + "-ours" * options.ours
     if not options.rebuild:
-        known = methods()
+        known = {k: v for k, v in methods().items() if k == OURS or not options.ours}
         if options.tiny:
             sets, options.splits = tiny_sets(), 2
         else:

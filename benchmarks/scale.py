@@ -8,7 +8,7 @@ Tables are made chunk by chunk on the spot and never held: (a) ``tall`` is 10,00
 and (b) ``wide`` 1,000 x 500,000, both float32; (c) ``workers`` compares one worker process
 with two; (d) ``growth`` gives the exponents in the numbers of samples and features. Every
 part runs in a process of its own, whose peak of resident memory is reported.
-Writes benchmarks/results/scale.json (scale-tiny.json) and the same as a table, scale.md.
+Writes artifacts/scale.json (scale-tiny.json) and the same as a table, scale.md.
 """
 
 from __future__ import annotations
@@ -127,36 +127,26 @@ def _tall(tiny: bool, search: bool) -> dict[str, Any]:
     data = Generated(n, 20 if tiny else 100, (rows, -1))
 
     def work() -> dict[str, Any]:
-        model = GSVPSVMCV(tau=(0.3, 3.0), n_deltas=25) if search else GSVPSVM(delta=0.05)
+        model = GSVPSVMCV() if search else GSVPSVM(n_features=10)
         model.fit(data.X, data.y)
         return {"selected": int(model.support_.sum())}
 
     name = "(a) tall, GSVPSVMCV.fit" if search else "(a) tall, GSVPSVM.fit"
-    return {"part": name, **measured(data, work), "most_passes": 3 if search else 2}
+    return {"part": name, **measured(data, work), "most_passes": 13 if search else 6}
 
 
 def wide(tiny: bool) -> list[dict[str, Any]]:
-    from sparsegsvp._parallel import one_thread
-    from sparsegsvp.estimators.planes import PlaneProblems, PlaneSettings, shared_paths
-    from sparsegsvp.linalg import DataCovariances
-    from sparsegsvp.linalg.lazy import DaskMatrix
-    from sparsegsvp.solvers import L1
+    from sparsegsvp import GSVPSVM
 
     n, m, cols = (200, 5_000, 1_000) if tiny else (1_000, 500_000, 25_000)
     data = Generated(n, m, (-1, cols))
 
     def work() -> dict[str, Any]:
-        with one_thread():
-            cov = DataCovariances(DaskMatrix(data.X), data.y.astype(np.intp), None, 2, True)
-            settings = PlaneSettings(L1(), tau=1.0, pool=0.5)
-            problems = PlaneProblems(cov, settings)
-            [paths] = shared_paths([problems], np.geomspace(1.0, 1e-2, 25))
-        worst = max(point.kkt_residual / path[0].delta for path in paths for point in path)
-        largest = max(len(point.features) for path in paths for point in path)
-        return {"selected": largest, "residual": worst}
+        model = GSVPSVM(n_features=25).fit(data.X, data.y)
+        return {"selected": int(model.support_.sum())}
 
-    name = "(b) wide, 25 points, both planes"
-    return [{"part": name, **measured(data, work), "most_passes": 60}]
+    name = "(b) wide, GSVPSVM.fit, 25 features"
+    return [{"part": name, **measured(data, work), "most_passes": 8}]
 
 
 def workers(tiny: bool) -> list[dict[str, Any]]:
@@ -197,12 +187,12 @@ def workers(tiny: bool) -> list[dict[str, Any]]:
 def growth(tiny: bool) -> list[dict[str, Any]]:
     from sparsegsvp import GSVPSVM
 
-    def seconds(n: int, m: int, chunks: tuple[int, int], **options: Any) -> float:
+    def seconds(n: int, m: int, chunks: tuple[int, int]) -> float:
         data = Generated(n, m, chunks)
         times = []
         for _ in range(1 if tiny else 2):
             start = time.perf_counter()
-            GSVPSVM(**options).fit(data.X, data.y)
+            GSVPSVM().fit(data.X, data.y)
             times.append(time.perf_counter() - start)
         return min(times)
 
@@ -216,8 +206,8 @@ def growth(tiny: bool) -> list[dict[str, Any]]:
     sweeps = {
         "tall, in n": (tall_n, [seconds(s, m, (10_000 * min(factor, 5), -1)) for s in tall_n]),
         "tall, in m": (tall_m, [seconds(n, s, (max(1, 5_000_000 // s), -1)) for s in tall_m]),
-        "wide, in m": (wide_m, [seconds(400, s, (-1, 12_500), delta=0.1) for s in wide_m]),
-        "wide, in n": (wide_n, [seconds(s, w, (-1, 12_500), delta=0.1) for s in wide_n]),
+        "wide, in m": (wide_m, [seconds(400, s, (-1, 12_500)) for s in wide_m]),
+        "wide, in n": (wide_n, [seconds(s, w, (-1, 12_500)) for s in wide_n]),
     }
     return [
         {

@@ -1,6 +1,7 @@
 """How the site is built: `make docs` runs Sphinx with this file, and warnings are errors."""
 
 import re
+import runpy
 import warnings
 from pathlib import Path
 
@@ -99,7 +100,13 @@ def _refuse_requests(app, exception):
             raise ExtensionError(f"{page.name} loads from the network: {found[0]}")
 
 
+def _draw_lesson(app):
+    """Draw the pictures of lesson.md."""
+    runpy.run_path(str(Path(app.srcdir) / "lesson.py"), run_name="__main__")
+
+
 def setup(app):
+    app.connect("builder-inited", _draw_lesson)
     app.connect("autodoc-process-docstring", _escape_names)
     app.connect("autodoc-skip-member", _skip_routing)
     app.connect("build-finished", _refuse_requests)

@@ -40,5 +40,5 @@ for feature, others in zip(model.feature_order_, model.stand_ins_):
         print(f"{names[other]} for {names[feature]}: r = {correlation:.2f}, loss {loss:.4f}")
 
 # %%
-# The weights of a class's plane, sorted.
-ax = plots.weights(model, feature_names=names)
+# What each feature took from the criterion when it was chosen.
+ax = plots.weights(model.feature_importances_, names=names)

@@ -34,8 +34,8 @@ steered = GSVPSVM(
 print("steered:", ", ".join(steered.get_feature_names_out()))
 
 # %%
-# What the plane of each class listens to.
-ax = plots.weights(steered)
+# What each feature took from the criterion when it was chosen.
+ax = plots.weights(steered.feature_importances_)
 
 # %%
 # What does a panel from elsewhere score here, say from a paper? Fit it in the same folds as your

@@ -43,5 +43,5 @@ ax.set_ylabel("net benefit")
 ax.legend()
 
 # %%
-# What the model listens to.
-ax = plots.weights(model, feature_names=data.feature_names)
+# What each feature took from the criterion when it was chosen.
+ax = plots.weights(model.feature_importances_, names=data.feature_names)

@@ -27,8 +27,8 @@ for label, row in zip(model.classes_, size):
     print(f"{label}: " + ", ".join(f"{names[j]} {row[j]:.2f}" for j in heaviest))
 
 # %%
-# The sorted weights of one plane.
-ax = plots.weights(model, plane=1, feature_names=names)
+# What each feature took from the criterion when it was chosen.
+ax = plots.weights(model.feature_importances_, names=names)
 
 # %%
 # An honest estimate: selection and tuning happen anew in each training part. Every class counts

@@ -40,6 +40,6 @@ color, size = dot_plot_frames(markers)
 size.round(2)
 
 # %%
-# Which gene speaks for which type: the weights of its plane.
+# What each feature took from the criterion when it was chosen.
 model = GSVPSVM(n_features=6).fit(adata.X, types)
-ax = plots.weights(model, plane=0, feature_names=adata.var_names)
+ax = plots.weights(model.feature_importances_, names=adata.var_names)

@@ -32,5 +32,5 @@ print("same panel:", bool(np.array_equal(model.support_, whole.support_)))
 print(f"largest difference of weights: {np.abs(model.panel_coef_ - whole.panel_coef_).max():.0e}")
 
 # %%
-# Its weights can be drawn as always.
-ax = plots.weights(model, feature_names=data.feature_names)
+# What each feature took from the criterion when it was chosen.
+ax = plots.weights(model.feature_importances_, names=data.feature_names)

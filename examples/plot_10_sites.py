@@ -29,8 +29,8 @@ print("same panel:", bool(np.array_equal(shared.support_, pooled.support_)))
 print(f"largest difference of coefficients: {np.abs(shared.coef_ - pooled.coef_).max():.1e}")
 
 # %%
-# What the plane of each class listens to.
-ax = plots.weights(shared)
+# What each feature took from the criterion when it was chosen.
+ax = plots.weights(shared.feature_importances_)
 
 # %%
 # What it does not protect: a class of one row at a site *is* that row, and two sums that

@@ -13,13 +13,18 @@ import pytest
 from sklearn.feature_selection import f_classif
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
+# processes of a cluster are tested elsewhere
+PARTS = {"scale": ("--only", "tall_fit", "wide")}
 
 
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        ("panels", "Forward selection finds the best pair in 3 of 3 small tables"),
+        ("scale", "| (b) wide, GSVPSVM.fit, 25 features | 200 x 5,000 |"),
+        ("panels", "| independent | 3 of 3 | 0.0% |"),
         ("search", "ours / fastest |"),
+        ("compare", "GSVPSVM minus the best other"),
+        ("select_panel", "| planted |"),
     ],
 )
 def test_tiny_configuration_runs(script: str, said: str) -> None:
@@ -27,7 +32,7 @@ def test_tiny_configuration_runs(script: str, said: str) -> None:
         pytest.skip("the benchmarks are not part of an installed package")
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, FOLDER / f"{script}.py", "--tiny"],
+        [sys.executable, FOLDER / f"{script}.py", "--tiny", *PARTS.get(script, ())],
         capture_output=True,
         text=True,
         env=environment,
@@ -49,7 +54,7 @@ def folder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_every_method_gives_panels_of_the_sizes_that_find_the_signal() -> None:
-    from panels import methods
+    from _selectors import methods
     from sparsegsvp.datasets import make_planted
 
     for n_classes in (2, 3):
@@ -78,22 +83,3 @@ def test_mrmr_is_what_its_definition_says() -> None:
     found = MRMR(n_features=5).fit(X, y)
     assert found.feature_order_[:11].tolist() == chosen
     assert found.get_support().sum() == 5
-
-
-@pytest.mark.usefixtures("folder")
-def test_the_worked_example_keeps_its_cohort_apart(tmp_path: Path) -> None:
-    from cohort import parts
-
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], [40, 20])
-    names = np.array([f"g{j}" for j in range(5)])
-    np.savez(
-        tmp_path / "data.npz",
-        X=rng.normal(size=(60, 5)),
-        y=y,
-        feature_names=names,
-        class_names=np.array(["ALL", "AML"]),
-    )
-    train, test = parts(tmp_path / "data.npz")
-    assert len(train) == 40 and not set(train.index) & set(test.index)
-    assert dict(test["leukemia"].value_counts()) in ({"ALL": 13, "AML": 7}, {"ALL": 14, "AML": 6})

@@ -60,16 +60,17 @@ __all__ = [
     "select_panel",
     "sparse_gsvp",
     "sparse_gsvp_path",
+    "subset_gsvp",
 ]
 
 if TYPE_CHECKING:
     from . import datasets, metrics, plots, related, scverse
-    from .estimators import GSVPSVM, GSVPSVMCV, PGDGSVPSVM, Panel
+    from .estimators import GSVPSVM, GSVPSVMCV, PGDGSVPSVM, LqGSVPSVM, Panel
     from .evaluation import StabilitySelection, nested_evaluate
     from .evaluation.compare import compare
     from .io import load_model, save_model
     from .linalg import ClassMoments, gsvd, hogsvd
-    from .solvers import GSVPResult, sparse_gsvp, sparse_gsvp_path
+    from .solvers import GSVPResult, sparse_gsvp, sparse_gsvp_path, subset_gsvp
     from .workflow import Selection, select_panel
 
 

@@ -32,6 +32,7 @@ TITLES = {
     "codes": "Values that look like codes",
     "encoding": "The encoding is a guess",
     "missing labels": "Samples without a label",
+    "sheets": "A workbook with several sheets",
     "identifiers": "Identifiers that were rounded",
     # the evaluation
     "none": "No signal was found",

@@ -4,42 +4,70 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import gzip
 import http.client
 import json
 import os
 import re
-import shlex
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import numpy as np
 import pytest
 
-from sparsegsvp.datasets import make_planted
-from sparsegsvp.io.errors import InputError
+from sparsegsvp.io.errors import InputError, option
 
 pytest.importorskip("starlette", reason="needs the extra app")
 pytest.importorskip("uvicorn", reason="needs the extra app")
 
-from sparsegsvp.cli.web.forms import command_words, fields
+from sparsegsvp.cli.options import OPTIONS
+from sparsegsvp.cli.web.forms import command_words, explain, fields
 from sparsegsvp.cli.web.runs import Runs, safe_name
 
-LONG = 240.0  # seconds after which a step that takes a few has failed, on a busy machine too
+LONG = 45.0  # seconds after which a step that takes a few has failed, on a busy machine too
+QUICK = {"folds": 3, "permutations": 19, "repeats": 1}
 
 
-def write_table(path: Path, n_features: int = 60, n_samples: int = 40) -> Path:
-    """A wide table with classes, names and an age, which is left out unless asked for."""
-    data = make_planted(n_samples, n_features, 2, effect=3.0, random_state=1)
-    ages = np.random.default_rng(0).integers(30, 80, n_samples)
+def sample_rows(n: int = 36, n_features: int = 80, seed: int = 1) -> list[list[object]]:
+    """Raw intensities with two informative genes, codes for missing values, and what is known of
+    the samples: names that look like markup, sex, age, plate and patient."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % 2
+    X = rng.normal(9, 1.5, size=(n, n_features))
+    X[:, :2] += 4 * labels[:, None]
+    X[:, 5] = rng.uniform(0, 3, size=n)
+    X = np.round(2.0**X, 1)
+    header = ["sample", "Sex", "Age", "plate", "patient", "state"]
+    rows: list[list[object]] = [[*header, *(f"<b>g{j}" for j in range(n_features))]]
+    for i in range(n):
+        known = [f"s{i}", "mf"[rng.integers(2)], int(rng.integers(30, 80)), f"p{i % 3}"]
+        values = [float(v) for v in X[i]]
+        if i % 4 == 0:
+            values[5] = -9999.0
+        rows.append([*known, f"person {i // 2}", ("well", "ill")[labels[i]], *values])
+    return rows
+
+
+def write_csv(path: Path, rows: list[list[object]]) -> Path:
     with path.open("w", newline="") as file:
-        out = csv.writer(file)
-        out.writerow(["sample", "state", "age", *(f"<b>g{j}" for j in range(n_features))])
-        for i, (row, label) in enumerate(zip(data.X, data.y)):
-            out.writerow([f"s{i}", ("well", "ill")[label], ages[i], *(f"{v:.4f}" for v in row)])
+        csv.writer(file).writerows(rows)
+    return path
+
+
+def write_workbook(path: Path, rows: list[list[object]]) -> Path:
+    """The table on the second sheet, behind a title page."""
+    book = pytest.importorskip("openpyxl").Workbook()
+    book.active.title = "read me"
+    book.active.append(["Data of the study", "of 2026"])
+    sheet = book.create_sheet("data")
+    for row in rows:
+        sheet.append(row)
+    book.save(path)
     return path
 
 
@@ -48,19 +76,10 @@ class Server:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        words = [sys.executable, "-m", "sparsegsvp.cli", "app", "--no-browser", "--folder", folder]
+        variables = {"PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
         self.process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "sparsegsvp.cli",
-                "app",
-                "--no-browser",
-                "--folder",
-                str(folder),
-            ],
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"},
+            words, stdout=subprocess.PIPE, text=True, env={**os.environ, **variables}
         )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
@@ -69,7 +88,7 @@ class Server:
         self.host, self.port = parts.netloc, parts.port
         self.token = parts.query.removeprefix("token=")
 
-    def ask(self, path: str, body: object = None, method: str | None = None, **headers: str):
+    def ask(self, path: str, body: object = None, **headers: str):
         """The answer to a request as the page sends it, but for the headers given."""
         sent = {
             "Host": self.host,
@@ -79,7 +98,7 @@ class Server:
         }
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LONG)
-        connection.putrequest(method or ("GET" if data is None else "POST"), path, skip_host=True)
+        connection.putrequest("GET" if data is None else "POST", path, skip_host=True)
         for name, value in sent.items():
             if value:
                 connection.putheader(name, value)
@@ -92,37 +111,45 @@ class Server:
         kind = answer.headers.get("content-type", "")
         return answer.status, json.loads(text) if "json" in kind else text
 
+    def drop(self, path: Path) -> str:
+        status, run = self.ask(f"/api/runs?name={quote(path.name)}", path.read_bytes())
+        assert status == 200, run
+        return run["id"]
+
+    def look(self, run: str, care: str = "usual", **choices: object) -> dict:
+        status, seen = self.ask(f"/api/runs/{run}/look", {"choices": choices, "care": care})
+        assert status == 200, seen
+        return seen
+
+    def start(self, run: str, care: str = "fast", **choices: object) -> None:
+        asked = {"choices": {"target": "state", **QUICK, **choices}, "care": care}
+        status, answer = self.ask(f"/api/runs/{run}/start", asked)
+        assert status == 200, answer
+
     def wait(self, run: str, *states: str) -> dict:
         """The run, once it has come to one of these states."""
         end = time.monotonic() + LONG
         while time.monotonic() < end:
-            found = self.ask(f"/api/runs/{run}")[1]
-            if found["state"] in states:
-                return found
+            described = self.ask(f"/api/runs/{run}")[1]
+            if described["state"] in states:
+                return described
             time.sleep(0.1)
-        raise AssertionError(found)
+        raise AssertionError(described)
 
-    def begin(self, table: Path, **choices: object) -> str:
-        """Drop a table, plan and start; returns the run."""
-        run = self.ask(f"/api/runs?name={table.name}", table.read_bytes())[1]["id"]
-        asked = {"choices": {"target": "state", **choices}, "fast": False}
-        status, found = self.ask(f"/api/runs/{run}/plan", asked)
-        assert status == 200, found
-        assert self.ask(f"/api/runs/{run}/start", {})[0] == 200
-        return run
-
-    def children(self) -> list[int]:
-        """Processes of commands that still run."""
-        listed = subprocess.run(["ps", "-ewwo", "pid,args"], capture_output=True, text=True).stdout
-        return [
-            int(line.split()[0])
-            for line in listed.splitlines()
-            if "sparsegsvp.cli select" in line and "progress.jsonl" in line
-        ]
+    def commands(self) -> list[int]:
+        """Processes of runs in this server's folder, workers among them."""
+        running = []
+        for path in Path("/proc").glob("[0-9]*"):
+            try:
+                if str(self.folder) in os.readlink(path / "cwd"):
+                    running.append(int(path.name))
+            except OSError:
+                continue
+        return running
 
     def close(self) -> None:
         self.process.send_signal(signal.SIGINT)
-        self.process.wait(20)
+        assert self.process.wait(30) == 0
 
 
 @pytest.fixture(scope="module")
@@ -133,11 +160,20 @@ def server(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory):
-    return write_table(tmp_path_factory.mktemp("table") / "genes.csv")
+def genes(tmp_path_factory):
+    return write_csv(tmp_path_factory.mktemp("table") / "genes.csv", sample_rows())
 
 
-# --- who is answered -------------------------------------------------------------------
+def offered(seen: dict) -> dict[str, dict]:
+    """All actions that a preview offers, by option and value."""
+    actions = [
+        *seen.get("actions", ()),
+        *(a for n in seen["notices"] for a in n.get("actions", ())),
+    ]
+    return {f"{a['option']}={a['value']}": a for a in actions}
+
+
+# --- who is answered, and with what --------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -168,60 +204,72 @@ def test_the_token_is_handed_to_a_cookie_that_no_script_sees(server):
     assert "httponly" in cookie and "samesite=strict" in cookie
     connection.close()
     assert server.ask("/?token=wrong", Cookie="")[0] == 403
+    assert server.ask("/?token=", Cookie=f"sparsegsvp-{server.port}=")[0] == 403
 
 
-def test_nothing_but_what_a_run_has_written_is_given_out(server, table):
-    run = server.ask("/api/runs?name=a.csv", table.read_bytes())[1]["id"]
-    for path in ("run.json", "..%2f..%2fetc%2fpasswd", "../run.json", "/etc/passwd", "a.csv"):
+def test_nothing_but_what_a_run_has_written_is_given_out(server, genes):
+    run = server.drop(genes)
+    for path in ("run.json", "..%2f..%2fetc%2fpasswd", "../run.json", "/etc/passwd", "genes.csv"):
         assert server.ask(f"/runs/{run}/{path}")[0] == 404
     assert server.ask("/api/runs/..")[0] in (400, 404)
     assert server.ask("/runs.py")[0] == 404
+    for body in (b"", b"[]", b'{"choices": 3}', b"\xff"):
+        assert server.ask(f"/api/runs/{run}/look", body)[0] == 400
+
+
+@pytest.mark.parametrize("name", [item.name for item in OPTIONS.values() if item.many])
+def test_no_list_of_names_opens_a_file(name):
+    for text in ("@/etc/passwd", "a, @/etc/passwd"):
+        with pytest.raises(InputError, match="file"):
+            command_words("compare" if name == "methods" else "select", ["a.csv"], {name: [text]})
 
 
 @pytest.mark.parametrize(
     ("choices", "said"),
     [
-        ({"must": ["@/etc/passwd"]}, "file"),
-        ({"adjust": ["@/etc/passwd"]}, "file"),
-        ({"categorical": ["@/etc/passwd"]}, "file"),
         ({"labels": "/etc/passwd"}, "no option"),
         ({"n_jobs": 4}, "no option"),
+        ({"rungs": True}, "no option"),
         ({"folds": "5; ls"}, "no value"),
         ({"folds": True}, "no value"),
         ({"log2": 1}, "no value"),
-        ({"must": "g1"}, "list"),
+        ({"must": "g1"}, "no value"),
+        ({"target": ["g1"]}, "no value"),
         ({"na": "a\0b"}, "no value"),
     ],
 )
 def test_choices_are_checked_before_they_become_words(choices, said):
     with pytest.raises(InputError, match=said):
-        command_words("select", "a.csv", {"target": "state", **choices}, {})
+        command_words("select", ["a.csv"], {"target": "state", **choices})
 
 
-def test_the_form_has_every_option_that_is_no_file():
+def test_the_form_speaks_of_options_by_their_labels():
     named = {field["name"]: field for field in fields()}
     assert {"target", "batch", "must", "n_features", "repeats", "na"} <= set(named)
-    assert not {"labels", "test", "costs", "log", "n_jobs"} & set(named)
-    assert all(field["help"] for field in named.values())
-
-
-def test_words_that_look_like_options_stay_values():
-    words = command_words("select", "a.csv", {"target": "--out", "must": ["-x y"]}, {})
-    assert words == ["select", "a.csv", "--target", "--out", "--must", "-x y"]
+    assert not {"labels", "test", "out", "force", "n_jobs"} & set(named)
+    assert all(field["label"] and field["help"] for field in named.values())
+    assert not any("--" in field["help"] or "@" in field["help"] for field in named.values())
+    error = InputError(
+        "it holds text", remedy=f"use {option('drop', ['a', 'b'])} or {option('na')}"
+    )
+    assert explain(error) == {
+        "error": "it holds text; use “Leave out: a, b” or “Codes for missing values”",
+        "actions": [{"option": "drop", "value": ["a", "b"], "label": "Leave out: a, b"}],
+    }
 
 
 @pytest.mark.parametrize(
-    "name", ["", "..", "../..", "-o.csv", "a\0b.csv", "CON/.csv", "é.csv", "x" * 300]
+    "name", ["", "..", "../..", "-o.csv", "a\0b.csv", "CON/.csv", "é.csv", "x" * 300, "𝒳" * 300]
 )
 def test_a_name_is_only_a_name(name):
     made = safe_name(name)
     assert made and "/" not in made and "\\" not in made and not made.startswith((".", "-"))
-    assert len(made.encode()) < 255
+    assert len(made.encode()) < 250
 
 
 def test_uploads_are_bounded_and_leave_nothing(tmp_path, monkeypatch):
     def full(*_):
-        raise InputError("it cannot be written (No space left on device)")
+        raise OSError(28, "No space left on device")
 
     async def body(n):
         for _ in range(n):
@@ -234,91 +282,166 @@ def test_uploads_are_bounded_and_leave_nothing(tmp_path, monkeypatch):
         with pytest.raises(InputError, match="empty"):
             await runs.add("a.csv", body(0))
         monkeypatch.setattr("sparsegsvp.cli.web.runs.write_atomic", full)
-        with pytest.raises(InputError, match="No space"):
+        with pytest.raises(OSError, match="No space"):
             await runs.add("a.csv", body(1))
         return list(runs), list((tmp_path / "runs").iterdir())
 
     assert asyncio.run(run()) == ([], [])
 
 
-# --- runs ------------------------------------------------------------------------------
+# --- looking at a table --------------------------------------------------------------------
 
 
-def test_a_run_equals_the_printed_command_byte_for_byte(server, table, tmp_path):
-    run = server.begin(table, repeats=1, permutations=0, resamples=0, tau=[1.0], n_deltas=5)
-    found = server.wait(run, "finished", "failed")
-    assert found["state"] == "finished", found["error"]
-    assert len(found["summary"]["panel"]) >= 1
+def test_notes_are_actions_that_see_to_themselves(server, genes):
+    run = server.drop(genes)
+    seen = server.look(run)
+    assert (seen["target"], seen["proposed"]) == ("state", True)
+    assert not any(c["proposed"] for c in seen["candidates"] if c["name"] != "state")
+    roles = {c["name"]: (c["role"], c["reason"]) for c in seen["columns"]}
+    assert roles["sample"][0] == "id" and roles["plate"][0] == "batch" and all(roles["Sex"])
+    chosen: dict = {}
+    for key, option_name, value in (
+        ("batch=plate", "batch", ["plate"]),
+        ("group=patient", "group", "patient"),
+        ("na=-9999", "na", "-9999"),
+        ("log2=True", "log2", True),
+    ):
+        assert key in offered(seen), key
+        chosen[option_name] = value
+        seen = server.look(run, **chosen)
+        assert key not in offered(seen) or key == "log2=True"
+    assert {c["name"]: c["role"] for c in seen["columns"]}["patient"] == "group"
+    assert seen["table"]["n_missing"] == 9
+    # text that is adjusted for is taken as categories
+    seen = server.look(run, adjust=["Sex"])
+    assert any(c["name"].startswith("Sex=") for c in seen["columns"])
+
+
+def test_a_preset_never_overwrites_what_was_set_by_hand(server, genes):
+    run = server.drop(genes)
+    server.look(run, care="paper", target="state", repeats=3)
+    words = server.ask(f"/api/runs/{run}")[1]["command"]
+    assert "repeats=3" in words and "permutations=999" in words
+    server.look(run, care="fast", target="state", repeats=3)
+    words = server.ask(f"/api/runs/{run}")[1]["command"]
+    assert "repeats=3" in words and "--fast" in words
+    status, answer = server.ask(f"/api/runs/{run}/look", {"choices": {}, "care": "sloppy"})
+    assert status == 400 and "sloppy" in answer["error"]
+
+
+def test_a_refusal_offers_its_remedies(server, tmp_path):
+    rows = [["Sex", "a", "b", "state"]]
+    rows += [["mf"[i % 2], i * 7 % 5, i * 3 % 7, "xy"[i % 3 == 0]] for i in range(12)]
+    seen = server.look(server.drop(write_csv(tmp_path / "small.csv", rows)), target="state")
+    assert seen["table"] is None and "text" in seen["error"]
+    assert offered(seen)["adjust=['Sex']"]["label"] == "Adjust for: Sex"
+    assert offered(seen)["drop=['Sex']"]["label"] == "Leave out: Sex"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("ragged.csv", b"a,b\n1,2\n3,4,5\n"),
+        ("short.csv.gz", gzip.compress(b"a,b\n" + b"1,2\n" * 99)[:-12]),
+        ("bomb.csv.gz", gzip.compress(b"a,b\n" + b"0," * 200_000_000, 1)),
+        ("noise.xlsx", bytes(range(256)) * 40),
+        ("noise.h5ad", b"\x89HDF\r\n\x1a\n" + bytes(range(256)) * 40),
+        ("noise.parquet", b"PAR1" + bytes(range(256)) * 40 + b"PAR1"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_bad_file_is_refused_by_name_and_harms_nothing(server, tmp_path, name, content):
+    path = tmp_path / name
+    path.write_bytes(content)
+    seen = server.look(server.drop(path))
+    assert name in seen["error"] and seen["table"] is None
+    assert server.ask("/api/runs")[0] == 200
+
+
+# --- runs ----------------------------------------------------------------------------------
+
+
+def test_a_workbook_from_the_sheet_to_predictions(server, tmp_path):
+    """The run is its command, every rung has its report, new samples are read as the first were."""
+    rows = sample_rows()
+    run = server.drop(write_workbook(tmp_path / "study.xlsx", rows))
+    assert "sheet=data" in offered(server.look(run))
+    seen = server.look(run, sheet="data", na="-9999")
+    assert seen["target"] == "state" and seen["table"]["n_missing"] == 9
+    server.start(run, sheet="data", na="-9999", log2=True)
+    done = server.wait(run, "finished", "failed")
+    assert done["state"] == "finished", done["error"]
     folder = server.folder / run
-    words = [
-        sys.executable,
-        "-m",
-        "sparsegsvp.cli",
-        *found["command"],
-        "--out",
-        str(tmp_path / "own"),
-    ]
-    subprocess.run(words, cwd=folder, check=True, capture_output=True)
-    for name in ("results.json", "panel.csv", "report.html"):
+    words = [sys.executable, "-m", "sparsegsvp.cli", *done["command"]]
+    subprocess.run([*words, "--out", tmp_path / "own"], cwd=folder, check=True, capture_output=True)
+    for name in ("results.json", "panel.csv", "index.html", "predictions.csv"):
         assert (tmp_path / "own" / name).read_bytes() == (folder / "report" / name).read_bytes()
-    status, text = server.ask(f"/runs/{run}/report/results.json")
-    assert status == 200 and text["panel"]
+
+    # the ladder: each size has a report of its own
+    sizes = [rung["size"] for rung in done["summary"]["ladder"]]
+    for size in (sizes[0], sizes[-1]):
+        page = server.ask(f"/runs/{run}/report/sizes/{size}/index.html")
+        results = server.ask(f"/runs/{run}/report/sizes/{size}/results.json")
+        assert page[0] == results[0] == 200 and len(results[1]["panel"]) == size
+    assert sum(rung["chosen"] for rung in done["summary"]["ladder"]) <= 1
+
+    # prediction keeps names, sheet and codes for missing values
+    new = [rows[0], *([f"new {i}", *row[1:]] for i, row in enumerate(rows[1:9]))]
+    path = write_workbook(tmp_path / "new.xlsx", new)
+    asked = f"/api/runs/{run}/predict?name=new.xlsx&as={sizes[-1]}"
+    status, answer = server.ask(asked, path.read_bytes())
+    assert status == 200, answer
+    assert [row[0] for row in answer["rows"]] == [f"new {i}" for i in range(8)]
+    blank = [[None if cell == -9999.0 else cell for cell in row] for row in new]
+    status, again = server.ask(asked, write_workbook(path, blank).read_bytes())
+    assert again["rows"] == answer["rows"]
+    status, text = server.ask(f"/runs/{run}/{answer['file']}")
+    assert status == 200 and text.startswith(b"sample,prediction")
+    status, refused = server.ask(
+        asked, write_workbook(path, [["sample", "x"], ["a", 1]]).read_bytes()
+    )
+    assert status == 400 and "g" in refused["error"]
 
 
-def test_a_cancelled_run_writes_nothing_and_leaves_no_process(server, table):
-    run = server.begin(table)
+def test_a_run_begins_once_and_a_cancelled_one_leaves_nothing(server, genes):
+    run = server.drop(genes)
+    server.start(run, care="paper")
+    status, answer = server.ask(f"/api/runs/{run}/start", {"choices": {"target": "state"}})
+    assert status == 400 and "begun" in answer["error"]
     assert server.wait(run, "running")["progress"]["stage"]
-    assert len(server.children()) == 1
+    assert server.commands()
     assert server.ask(f"/api/runs/{run}/cancel", {})[0] == 200
     assert server.wait(run, "cancelled")["outputs"] == []
     end = time.monotonic() + 20
-    while server.children() and time.monotonic() < end:
+    while server.commands() and time.monotonic() < end:
         time.sleep(0.1)
-    assert server.children() == []
-    assert not (server.folder / run / "report").exists()
+    assert server.commands() == []
+    assert not list((server.folder / run).glob("*report*"))
+    again = server.ask(f"/api/runs/{run}/again", {"choices": {"panel": ["<b>g0"]}})[1]
+    assert again["state"] == "draft"
+    assert again["choices"]["target"] == "state" and again["choices"]["panel"] == ["<b>g0"]
 
 
-def test_a_killed_worker_is_told_and_can_start_again(server, table):
-    run = server.begin(table, repeats=1, permutations=0, resamples=0, tau=[1.0], n_deltas=5)
-    os.kill(server.children()[0], signal.SIGKILL)
-    found = server.wait(run, "failed", "finished")
-    assert found["state"] == "failed" and "SIGKILL" in found["error"]
-    assert server.ask(f"/api/runs/{run}/start", {})[0] == 200
-    assert server.wait(run, "finished", "failed")["state"] == "finished"
-
-
-def test_a_run_whose_server_died_goes_on_with_the_next(tmp_path, table):
+def test_killed_runs_and_servers_are_told(tmp_path, genes):
     first = Server(tmp_path / "runs")
-    run = first.begin(table, repeats=2, permutations=0, resamples=0, tau=[1.0], n_deltas=5)
+    killed, lost = first.drop(genes), first.drop(genes)
+    first.start(killed)
+    for pid in first.commands():
+        os.kill(pid, signal.SIGKILL)
+    ended = first.wait(killed, "failed", "finished")
+    assert ended["state"] == "failed" and "SIGKILL" in ended["error"]
+    first.start(lost, care="paper")
     first.process.kill()
     first.process.wait()
     second = Server(tmp_path / "runs")
     try:
-        assert second.ask(f"/api/runs/{run}")[1]["state"] == "interrupted"
-        assert second.ask(f"/api/runs/{run}/start", {})[0] == 200
-        assert second.wait(run, "finished", "failed")["state"] == "finished"
+        assert second.ask(f"/api/runs/{lost}")[1]["state"] == "interrupted"
+        assert second.ask(f"/api/runs/{killed}")[1]["state"] == "failed"
     finally:
         second.close()
 
 
-def test_a_run_begins_once(server, table):
-    run = server.begin(table, repeats=1, permutations=0, resamples=0, tau=[1.0], n_deltas=5)
-    status, found = server.ask(f"/api/runs/{run}/start", {})
-    assert status == 400 and "begun" in found["error"]
-    asked = {"choices": {"target": "state"}, "fast": True}
-    assert server.ask(f"/api/runs/{run}/plan", asked)[0] == 400
-    server.ask(f"/api/runs/{run}/cancel", {})
-    assert server.wait(run, "cancelled")["summary"] is None
-
-
-def test_a_bad_file_gets_the_readers_message(server):
-    run = server.ask("/api/runs?name=bad.csv", b"a,b\n1,2\n3,4,5\n")[1]["id"]
-    status, found = server.ask(f"/api/runs/{run}/plan", {"choices": {"target": "b"}})
-    assert status == 400 and "line 3" in found["error"]
-    assert server.ask("/api/runs")[0] == 200
-
-
-# --- the page --------------------------------------------------------------------------
+# --- the page ------------------------------------------------------------------------------
 
 
 class Page:
@@ -330,8 +453,8 @@ class Page:
     def one(self, query):
         return self.browser.find_element("css selector", query)
 
-    def there(self, query):
-        return bool(self.browser.find_elements("css selector", query))
+    def all(self, query):
+        return self.browser.find_elements("css selector", query)
 
     def wait(self, condition):
         from selenium.webdriver.support.ui import WebDriverWait
@@ -339,118 +462,112 @@ class Page:
         return WebDriverWait(self.browser, LONG).until(lambda _: condition())
 
     def ready(self):
-        return self.one("#understood").is_displayed() and self.one("#go").is_enabled()
+        return bool(self.all("#go")) and self.one("#go").is_enabled()
 
     def home(self):
         self.browser.get(self.server.address)
-        self.wait(lambda: self.one("#drop").is_displayed())
+        self.wait(lambda: self.all("#drop"))
 
-    def drop(self, table):
-        self.browser.execute_script(
-            """const data = new DataTransfer();
-            data.items.add(new File([arguments[0]], "genes.csv"));
-            const how = {dataTransfer: data, bubbles: true, cancelable: true};
-            document.getElementById("drop").dispatchEvent(new DragEvent("drop", how));""",
-            table.read_text(),
-        )
+    def press(self, text):
+        """Press the button with this text, see that what is stale is grey, wait for the new."""
+        next(made for made in self.all("main button") if made.text.startswith(text)).click()
+        assert not self.ready() and "stale" in self.one("#understood").get_attribute("class")
+        self.wait(self.ready)
+        assert "stale" not in self.one("#understood").get_attribute("class")
+
+    def uses(self):
+        """What each column is for."""
+        return {
+            s.get_attribute("data-name"): s.get_property("value") for s in self.all("#roles select")
+        }
 
 
-def test_the_page_in_a_browser(server, table, tmp_path, browser):
+def test_the_page_in_a_browser(server, genes, tmp_path, browser):
     from selenium.webdriver.support.ui import Select
 
     page = Page(browser, server)
-    one, wait, ready = page.one, page.wait, page.ready
+    one, wait = page.one, page.wait
     browser.get_log("browser")
     page.home()
     assert "token" not in browser.current_url
-    bad = tmp_path / "bad.csv"
-    bad.write_text("a,b\n1,2\n3,4,5\n")
-    one("#file").send_keys(str(bad))
-    wait(lambda: "line 3" in one(".error").text)
-    browser.get_log("browser")  # a refusal is logged as such
+    browser.execute_script(
+        """const data = new DataTransfer();
+        data.items.add(new File([arguments[0]], "genes.csv"));
+        const how = {dataTransfer: data, bubbles: true, cancelable: true};
+        document.getElementById("drop").dispatchEvent(new DragEvent("drop", how));""",
+        genes.read_text(),
+    )
+    wait(page.ready)
+    assert one("#targets [aria-pressed='true']").text.startswith("state")
+    assert "ill 18, well 18" in one("#classes").text
+    assert page.uses() | {"plate": "drop", "Sex": "drop"} == page.uses()
 
-    # a file that is dropped
-    page.home()
-    page.drop(table)
-    wait(ready)
-    assert one("#target").get_attribute("value") == "state"
-    assert "ill 20, well 20" in one("#classes").text
-    role = Select(one("[aria-label='Role of age']"))
-    assert role.first_selected_option.text == "covariate"
-    role.select_by_visible_text("feature")
-    Select(one("#careful")).select_by_value("fast")
-    wait(lambda: "61 features" in one("#classes").text and ready())
+    # every note is a button
+    for text in ("Audit plate", "Keep the samples", "Treat -9999", "Take logarithms"):
+        page.press(text)
+    page.press("Adjust for it")
+    uses = page.uses()
+    assert (uses["plate"], uses["patient"], uses["Sex"]) == ("batch", "group", "adjust")
+    assert "9 values missing" in one("#classes").text
+    page.press("Adjust for: Sex")  # taken back
+    assert page.uses()["Sex"] == "drop"
+
+    # while another target is on its way, there are not two
+    roles = [s for s in page.all("#roles select") if s.get_attribute("data-name") == "Sex"]
+    Select(roles[0]).select_by_value("target")
+    assert list(page.uses().values()).count("target") == 1
+    assert one("#targets [aria-pressed='true']").text.startswith("Sex")
+    wait(page.ready)
+    assert page.uses()["Sex"] == "target"
+    page.press("state")
+
+    Select(one("#care")).select_by_value("fast")
+    wait(page.ready)
     one("#go").click()
-    wait(lambda: page.there("#bar"))
-    wait(lambda: page.there("#report"))
-    assert "Balanced accuracy" in one("#lede").text and "<b>g" in one("#lede").text
-    assert "--keep age" in one("#command").get_attribute("textContent")
-    browser.switch_to.frame(one("#report"))
-    wait(lambda: "features selected" in one("h1").text)
-    browser.switch_to.default_content()
+    wait(lambda: page.all("#bar"))
+    wait(lambda: page.all("#report"))
+    command = one("#command").get_attribute("textContent")
+    for words in ("--batch plate", "--group patient", "--na -9999", "--log2", "--fast"):
+        assert words in command
 
-    # another panel, judged after the fact
-    box = one("#panel")
-    first = box.get_attribute("value").split("\n")[0]
-    box.clear()
-    box.send_keys(first)
-    one("#bench").click()
-    wait(lambda: "after the fact" in one("#benched").text)
-    # the model on new samples
-    one("#apply").send_keys(str(table))
-    wait(lambda: "predictions-1.csv" in one("#applied").text)
-    # a file to keep
+    # the ladder is live
+    rung = next(made for made in page.all("#ladder button") if "chosen" not in made.text)
+    size = rung.text.split()[0]
+    rung.click()
+    browser.switch_to.frame(one("#report"))
+    wait(lambda: page.all("h1") and f" {size} of" in one("h1").text)
+    browser.switch_to.default_content()
+    one("#apply").send_keys(str(genes))
+    wait(lambda: page.all("#applied table"))
+    assert f"model of {size} feature" in one("#which").text
+    assert page.all("#applied td")[0].text == "s0"
     kept = tmp_path / "kept"
     where = {"behavior": "allow", "downloadPath": str(kept)}
     browser.execute_cdp_cmd("Browser.setDownloadBehavior", where)
     browser.execute_script(
-        "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
+        "document.querySelectorAll('details').forEach((d) => { d.open = true; })"
     )
     one("#outputs a[download='panel.csv']").click()
     wait(lambda: (kept / "panel.csv").exists() and "<b>g" in (kept / "panel.csv").read_text())
     assert browser.get_log("browser") == []
-    # by keyboard alone: the first thing that is reached is the way home
-    browser.get(f"http://{server.host}/")
-    wait(lambda: one("#runs").is_displayed())
-    assert one("#runs tbody tr td:nth-child(2)").text.startswith("genes.csv")
+    shutil.rmtree(kept)
 
 
-def test_two_tabs_show_the_same_run_and_either_can_cancel_it(server, table, browser):
+def test_a_bad_file_and_a_cancelled_run_in_a_browser(server, genes, tmp_path, browser):
     page = Page(browser, server)
+    bad = tmp_path / "bad.csv"
+    bad.write_text("a,b\n1,2\n3,4,5\n")
     page.home()
-    page.drop(table)
+    page.one("#file").send_keys(str(bad))
+    page.wait(lambda: page.all(".error") and "line 3" in page.one(".error").text)
+    assert not page.ready()
+    page.home()
+    assert page.one("#runs tbody tr").text.startswith("bad.csv")
+    page.one("#file").send_keys(str(genes))
     page.wait(page.ready)
     page.one("#go").click()
-    page.wait(lambda: page.there("#bar"))
-    first, address = browser.current_window_handle, browser.current_url
-    browser.switch_to.new_window("tab")
-    try:
-        browser.get(address)
-        page.wait(lambda: page.there("#cancel"))
-        page.one("#cancel").click()
-        page.wait(lambda: page.there(".error") and "cancelled" in page.one(".error").text)
-    finally:
-        browser.close()
-        browser.switch_to.window(first)
-    page.wait(lambda: page.there(".error") and "cancelled" in page.one(".error").text)
-    page.one("#again").click()  # another run on the same file
-    page.wait(lambda: page.there("#looked") and page.one("#looked").is_displayed())
-    assert browser.current_url != address
-
-
-def test_two_runs_side_by_side(server, browser):
-    page = Page(browser, server)
-    done = [run["id"] for run in server.ask("/api/runs")[1] if run["state"] == "finished"][:2]
-    page.home()
-    for run in done:
-        page.one(f"#runs input[value='{run}']").click()
-    page.one("#beside").click()
-    page.wait(lambda: page.there(".pair"))
-    shown = browser.find_elements("css selector", ".pair section")
-    assert len(shown) == 2 and all("balanced accuracy" in one.text for one in shown)
-
-
-def test_the_command_is_shown_as_a_shell_takes_it(server):
-    runs = [run for run in server.ask("/api/runs")[1] if run["state"] == "finished"]
-    for run in runs:
-        assert shlex.split(shlex.join(run["command"])) == run["command"]
+    page.wait(lambda: page.all("#cancel"))
+    page.one("#cancel").click()
+    page.wait(lambda: page.all(".error") and "cancelled" in page.one(".error").text)
+    page.one("#again").click()
+    page.wait(page.ready)

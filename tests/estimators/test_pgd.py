@@ -185,6 +185,27 @@ def test_the_cap_warns_with_advice(planted) -> None:
     assert not model.converged_.any()
 
 
+def test_a_2_cycle_is_named_and_only_a_2_cycle(breast, planted) -> None:
+    """Breast cancer at q = 1: two points in turn, whose elbows differ, so the cap decides."""
+    X = np.vstack(breast["train"])
+    y = np.repeat([0, 1], [len(rows) for rows in breast["train"]])
+    settings = {"delta": (0.3, 0.4), "step_size": 3e-3, "conventions": "code"}
+    elbows = []
+    for cap in (5000, 4999):
+        with pytest.warns(ConvergenceWarning, match=r"class 1 is in a 2-cycle since iteration \d+"):
+            model = PGDGSVPSVM(1.0, max_iter=cap, **settings).fit(X, y)
+        since = model.cycles_[1]
+        assert model.cycles_[0] == -1 and 100 < since < 4000
+        h = model.history_[1]["objective"]
+        assert_allclose(h[since + 2 :], h[since:-2], rtol=1e-9)
+        assert abs(h[-1] - h[-2]) > 1e-3 * h[-1]
+        elbows.append(model.elbows_[1])
+    assert sorted(elbows) == [3, 4]
+    with pytest.warns(ConvergenceWarning, match="was cut off"):  # still falling: no cycle
+        falling = PGDGSVPSVM(step_size=1e-4, max_iter=50, tol=0.0).fit(*planted)
+    assert_array_equal(falling.cycles_, -1)
+
+
 @pytest.mark.parametrize(
     "change",
     [{"delta": (0.1, 0.1, 0.1)}, {"delta": -0.1}, {"q": 2.0}, {"eps": -1.0, "q": 0.5},

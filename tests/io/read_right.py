@@ -365,6 +365,8 @@ TEXT = {
     rows_of_genes, geo,
 }  # fmt: skip
 
+PACKED = {gzipped, xlsx, parquet}
+
 
 # --- damage ----------------------------------------------------------------------------------
 
@@ -393,7 +395,7 @@ def damaged(path: Path, truth: Truth, rng: Random) -> str:
     cells = lines[i].split(separator)
     j = int(rng.integers(len(cells)))
     plain = '"' not in lines[i]
-    inner = plain and 0 < j < len(cells) - 1
+    inner = plain and 0 < j < len(cells) - 1 and cells[0] != "class"
     if kind == "open quote" and plain:
         cells[j] = '"' + cells[j]
     elif kind == "stray quote" and plain and j:
@@ -437,12 +439,17 @@ def damaged(path: Path, truth: Truth, rng: Random) -> str:
         result = result[: int(rng.integers(len(result) // 2, len(result)))]
         truth.any_result = True
     elif kind == "bytes":
-        changed = bytearray(result)
-        for _ in range(int(rng.integers(1, 6))):
-            changed[int(rng.integers(len(changed)))] = int(rng.integers(256))
-        result, truth.any_result = bytes(changed), True
+        result = other_bytes(result, truth, rng)
     path.write_bytes(result)
     return kind
+
+
+def other_bytes(content: bytes, truth: Truth, rng: Random) -> bytes:
+    """Change some bytes: what comes of it is a clean end, no more can be asked for."""
+    changed, truth.any_result = bytearray(content), True
+    for _ in range(int(rng.integers(1, 6))):
+        changed[int(rng.integers(len(changed)))] = int(rng.integers(256))
+    return bytes(changed)
 
 
 # --- the law -----------------------------------------------------------------------------------
@@ -474,15 +481,14 @@ def judge(truth: Truth, data: Any) -> str:
         if not _same_texts(ids, list(table.sample_names), loose):
             return f"WRONG names of samples {list(table.sample_names)[:4]} for {ids[:4]}"
     X = table.X.toarray() if hasattr(table.X, "toarray") else table.X
-    place = {name: j for j, name in enumerate(table.feature_names)}
+    place = {name.replace('"', ""): j for j, name in enumerate(table.feature_names)}
     if loose:
         place = {in_ascii(name): j for name, j in place.items()}
     for j, name in enumerate(truth.names):
-        key = in_ascii(name) if loose else name
+        key = (in_ascii(name) if loose else name).replace('"', "")
         values = truth.X[kept, j]
         if key not in place:
-            gone = [key, name, *(k for k in table.dropped if loose)]
-            if any(k in table.dropped for k in gone) or loose:
+            if name in table.dropped or loose:
                 continue
             return f"WRONG feature {name!r} is not there: {list(place)[:5]}"
         got = X[:, place[key]]
@@ -497,9 +503,9 @@ def judge(truth: Truth, data: Any) -> str:
                 far = np.nanmax(np.abs(values)) * 10 < 9999
                 if far and np.nanmax(np.abs(values)) > 0:
                     return f"WRONG a code in {name!r} without a word"
-    extra = [n for n in place if n not in truth.names]
+    extra = set(place).difference(name.replace('"', "") for name in truth.names)
     if extra and not loose:
-        return f"WRONG features {extra[:3]} that are none"
+        return f"WRONG features {sorted(extra)[:3]} that are none"
     return "noticed" if table.notices else "read"
 
 
@@ -524,6 +530,9 @@ def case(seed: int, k: int, folder: Path) -> tuple[str, str, str]:
     damage = "none"
     if dialect in TEXT and rng.random() < 0.4:
         damage = damaged(data, truth, rng)
+    elif dialect in PACKED and rng.random() < 0.3:
+        damage = "bytes"
+        data.write_bytes(other_bytes(data.read_bytes(), truth, rng))
     return dialect.__name__, damage, judge(truth, data)
 
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from sparsegsvp.linalg import ClassMoments, as_rows
+from sparsegsvp.linalg import ClassMoments
 from sparsegsvp.linalg.covariances import CovariancesOfMoments, CovariancesOfRows, Part
+from sparsegsvp.linalg.rows import as_rows
 
 
 def _data(n=60, m=9, n_classes=3, offset=0.0):
@@ -32,7 +33,7 @@ def _explicit(X, codes, weight, standardize):
 
 def _from_moments(X, codes, weight, standardize):
     moments = ClassMoments.from_data(X, codes, sample_weight=weight)
-    return CovariancesOfMoments.of(moments, standardize)
+    return CovariancesOfMoments(moments, standardize)
 
 
 def _from_rows(kind, split=False):

@@ -21,7 +21,13 @@ from sparsegsvp.related import (
 
 PLANES = [
     *(GEPSVM(), IGEPSVM(), ReGEC(), ReGEC(shift="cross"), L1ReGEC(), SparsePSVM(), IRQM(0.3)),
-    *(NPSVM(), NPSVM("l2"), NPSVM("lp"), NPSVM("lp", p=0.5), TruncatedRayleighFlow(5, tau=0.1)),
+    *(
+        NPSVM(),
+        NPSVM("l2"),
+        NPSVM("lp"),
+        NPSVM("lp", p=0.5),
+        TruncatedRayleighFlow(n_features=5, tau=0.1),
+    ),
 ]
 ITERATIVE = [estimator for estimator in PLANES if hasattr(estimator, "max_iter")]
 each = pytest.mark.parametrize("estimator", PLANES, ids=repr)
@@ -37,7 +43,7 @@ each = pytest.mark.parametrize("estimator", PLANES, ids=repr)
         (L1ReGEC(l1=1.5), "l1 must be a number above 0 and at most 1"),
         (NPSVM("lp", p=3), "p must be .* at most 2"),
         (SparsePSVM(max_iter=0), "max_iter must be an integer of at least 1"),
-        (TruncatedRayleighFlow(2.5), "n_nonzero must be an integer"),
+        (TruncatedRayleighFlow(n_features=2.5), "n_features must be an integer"),
         (IRQM(1.5), "rho must be a number above 0 and at most 1"),
         (GSVDSelector(threshold=1.0), "threshold must be"),
         (HOGSVDSelector(kind="both"), "kind must be 'exclusive' or 'shared'"),
@@ -131,7 +137,7 @@ def test_stopping_early_warns_with_advice(table, estimator):
 @pytest.mark.parametrize(
     "estimator",
     # Left to itself the lp plane also takes a noise feature here; its five heaviest are right.
-    [L1ReGEC(), NPSVM("lp", p=0.5, n_features=5), TruncatedRayleighFlow(5), IRQM()],
+    [L1ReGEC(), NPSVM("lp", p=0.5, n_features=5), TruncatedRayleighFlow(n_features=5), IRQM()],
     ids=repr,
 )
 def test_five_informative_features_among_three_thousand(planted, estimator):

@@ -138,7 +138,7 @@ def test_features_of_one_class_of_three_are_exclusive_and_the_others_shared():
 # ---- GeneShaving -----------------------------------------------------------------------------
 
 
-def plain_shaving(X, second, tau, fraction):
+def plain_shaving(X, second, tau):
     """The method as it is described, by full GSVDs with the floor as extra rows."""
     left, dropped, sizes, ratios, explained = np.arange(X.shape[1]), [], [], [], []
     while len(left):
@@ -160,7 +160,7 @@ def plain_shaving(X, second, tau, fraction):
         ratios.append(max(ratio[k], 1 / ratio[k]))
         explained.append(between / mean.var())
         order = np.argsort(-np.abs(loading), kind="stable")
-        keep = len(left) - max(1, int(fraction * len(left)))
+        keep = len(left) - max(1, len(left) // 10)
         dropped.append(left[order[keep:]])
         left = np.sort(left[order[:keep]])
     return np.concatenate(dropped[::-1]), sizes, ratios, explained
@@ -169,16 +169,16 @@ def plain_shaving(X, second, tau, fraction):
 @pytest.mark.parametrize(("n", "m"), [(30, 12), (14, 60)])
 def test_shaving_agrees_with_the_method_as_described(planted, n, m):
     X, y = planted(n=n, m=m, informative=4, shift=1.5, seed=1)
-    model = GeneShaving(fraction=0.2, n_permutations=3, random_state=5).fit(X, y)
+    model = GeneShaving(n_permutations=3, random_state=5).fit(X, y)
     # The estimator sorts the samples by class; permuting the labels has to follow that.
     Z, second = standardized(X)[np.argsort(y, kind="stable")], np.sort(y) == 1
-    order, sizes, ratios, explained = plain_shaving(Z, second, 1.0, 0.2)
+    order, sizes, ratios, explained = plain_shaving(Z, second, 1.0)
     np.testing.assert_array_equal(model.feature_order_, order)
     np.testing.assert_array_equal(model.sizes_, sizes)
     np.testing.assert_allclose(model.ratios_, ratios, rtol=1e-8)
     np.testing.assert_allclose(model.explained_, explained, rtol=1e-8, atol=1e-12)
     rng = np.random.RandomState(5)
-    chance = [plain_shaving(Z, rng.permutation(second), 1.0, 0.2)[3] for _ in range(3)]
+    chance = [plain_shaving(Z, rng.permutation(second), 1.0)[3] for _ in range(3)]
     np.testing.assert_allclose(model.gaps_, explained - np.mean(chance, axis=0), atol=1e-8)
 
 

@@ -1,4 +1,4 @@
-"""The commands of docs/paper.md do what the page says they do."""
+"""The commands of the pages about the paper do what the pages say they do."""
 
 from __future__ import annotations
 
@@ -9,22 +9,39 @@ from pathlib import Path
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-PAGE = Path(__file__).parents[2] / "docs" / "paper.md"
+DOCS = Path(__file__).parents[2] / "docs"
+pytestmark = pytest.mark.skipif(
+    not DOCS.exists(), reason="the documentation is not part of this copy"
+)
 
 
-@pytest.mark.skipif(not PAGE.exists(), reason="the documentation is not part of this copy")
-def test_the_snippets_run(capsys) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
-    assert len(blocks) == 6
+def _run(page: str) -> dict:
+    blocks = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text("utf-8"), flags=re.DOTALL)
     names: dict = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for block in blocks:
             exec(block, names)
+    return names
+
+
+def test_the_snippets_of_the_paper_run(capsys) -> None:
+    names = _run("paper.md")
     assert len(names["panels"]) > 5  # of 20 starts
-    alone = names["batch_normalised_predict"](
-        names["Z"][:1], names["model"].weights_, names["model"].biases_
-    )
-    assert alone == [0]
+    model, rule = names["model"], names["batch_normalised_predict"]
+    assert rule(names["Z"][:1], model.weights_, model.biases_) == [0]
     elbows = capsys.readouterr().out.splitlines()
     assert elbows[-2:] == ["[5 3]", "[5 4]"]  # the step that was run, the step that is printed
+
+
+def test_the_snippet_of_choosing_shows_the_cycle(capsys) -> None:
+    names = _run("choosing.md")
+    assert names["model"].cycles_.tolist()[0] == -1 < names["model"].cycles_[1]
+    assert "2-cycle" in capsys.readouterr().out
+
+
+def test_the_pictures_of_the_lesson_are_there() -> None:
+    shown = re.findall(r"\]\((lesson/.*?\.svg)\)", (DOCS / "lesson.md").read_text("utf-8"))
+    assert len(shown) == 5
+    for name in shown:
+        assert (DOCS / name).read_text("utf-8").startswith("<svg")

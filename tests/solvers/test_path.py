@@ -53,7 +53,7 @@ def test_the_start_is_the_best_single_feature_with_its_delta_max(
 def test_every_point_is_certified(reference, classes, seed, tau, pool, q, m):
     A, B = classes(25, m, seed=seed)
     options = {"tau": tau, "pool": pool, "q": q, "n_deltas": 6, "ratio": 0.03}
-    path = sparse_gsvp_path(A, B, max_features=m, **options)
+    path = sparse_gsvp_path(A, B, **options)
     ref = reference(A, B, tau=tau, pool=pool)
     np.testing.assert_allclose(
         [r.delta for r in path], path[0].delta_max * np.geomspace(1.0, 0.03, 6)
@@ -85,7 +85,7 @@ def test_a_path_is_what_single_solves_and_random_starts_give(classes, m):
     """Where there is one minimum, tau being large."""
     A, B = classes(30, m, seed=2)
     rng = np.random.default_rng(0)
-    for result in sparse_gsvp_path(A, B, n_deltas=6, tau=10.0, pool=0.5, max_features=m):
+    for result in sparse_gsvp_path(A, B, n_deltas=6, tau=10.0, pool=0.5):
         for start in (None, rng.normal(size=m)):
             alone = sparse_gsvp(A, B, result.delta, tau=10.0, pool=0.5, w0=start)
             if start is not None and len(result.support) == 1:
@@ -177,15 +177,3 @@ def test_one_varying_feature_is_the_answer(classes):
     for delta in (1e-3, 1.0):
         result = sparse_gsvp(A, B, delta)
         assert result.support.tolist() == [1] and result.converged
-
-
-def test_a_path_ends_with_the_first_solution_that_is_too_large(classes):
-    A, B = classes(12, 150, seed=3)
-    whole = sparse_gsvp_path(A, B, n_deltas=15, tau=5.0, max_features=150)
-    assert len(whole) == 15 and len(whole[-1].support) > len(A) + len(B)
-    for most, options in ((10, {"max_features": 10}), (len(A) + len(B), {})):
-        path = sparse_gsvp_path(A, B, n_deltas=15, tau=5.0, **options)
-        sizes = [len(result.support) for result in path]
-        assert sizes[-1] > most and max(sizes[:-1]) <= most
-        for ended, result in zip(path, whole):
-            assert ended.objective == pytest.approx(result.objective, rel=1e-6)

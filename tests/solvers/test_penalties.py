@@ -23,7 +23,7 @@ problems = {
 def test_p_is_concave_and_below_its_tangents(q, eps):
     p, t, step = Penalty(q, eps), np.linspace(0.01, 1.0, 50), 1e-6
     assert p.value(np.zeros(1)) == 0.0
-    np.testing.assert_allclose(p.slope(np.zeros(1)), p.slope_at_zero)
+    np.testing.assert_allclose(p.slope(np.zeros(1)), p.slope(0.0))
     difference = (p.value(t + step) - p.value(t - step)) / (2 * step)
     np.testing.assert_allclose(p.slope(t), difference, rtol=1e-7)
     difference = (p.slope(t + step) - p.slope(t - step)) / (2 * step)
@@ -51,7 +51,7 @@ def test_every_solution_has_its_certificate(reference, classes, seed, tau, pool,
     A, B = classes(25, m, seed=seed)
     factors = _factors(m, seed)
     must, there = factors == 0.0, np.isfinite(factors)
-    options = {"q": q, "tau": tau, "pool": pool, "n_deltas": 4, "ratio": 0.05, "max_features": m}
+    options = {"q": q, "tau": tau, "pool": pool, "n_deltas": 4, "ratio": 0.05}
     path = sparse_gsvp_path(A, B, penalty_factor=factors, **options)
     ref = reference(A[:, there], B[:, there], tau=tau, pool=pool)
     exact = sparse_gsvp(A[:, must], B[:, must], 0.0, tau=tau, pool=pool)
@@ -196,10 +196,10 @@ def test_constant_features_that_must_be_in_are_left_out_with_a_warning(classes):
     A[:, 2] = B[:, 2] = 1.0
     factors = np.ones(8)
     factors[[2, 5]] = 0.0
-    with pytest.warns(UserWarning, match=r"1 feature\(s\) of penalty_factor 0 are constant"):
+    with pytest.warns(UserWarning, match=r"1 constant feature\(s\) are left out: 2"):
         result = sparse_gsvp(A, B, 0.05, penalty_factor=factors)
     assert 5 in result.support and 2 not in result.support
     factors[:] = np.inf
     factors[2] = 1.0
-    with pytest.raises(ValueError, match="all features of finite penalty_factor are constant"):
+    with pytest.raises(ValueError, match="all features that may be selected are constant"):
         sparse_gsvp(A, B, 0.05, penalty_factor=factors)

@@ -31,7 +31,7 @@ problems = {
 def _covariances(blocks, moments=False):
     X, codes = np.concatenate(blocks), np.repeat(np.arange(len(blocks)), [len(b) for b in blocks])
     if moments:
-        return CovariancesOfMoments.of(ClassMoments.from_data(X, codes), standardize=False)
+        return CovariancesOfMoments(ClassMoments.from_data(X, codes), standardize=False)
     return CovariancesOfRows([Part(as_rows(X), codes, np.ones(len(X)))], len(blocks), False)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sparsegsvp import Selection, load_model
+from sparsegsvp import Selection, load_model, select_panel
 from sparsegsvp.io import InputError, make_table
 from sparsegsvp.workflow import command_of, compare_table
 
@@ -152,3 +152,20 @@ def test_methods_side_by_side(frame, tmp_path):
     for sizes in ((99,), (0, 2)):
         with pytest.raises(InputError, match="there are 40 features"):
             compare_table(table, sizes=sizes)
+
+
+def test_a_report_for_every_rung(frame, informative, tmp_path):
+    """Each is a folder of its own, as a run of that size would have left it."""
+    few = frame[[*informative, "g0", "class"]].loc[:, lambda f: ~f.columns.duplicated()]
+    run = select_panel(few, target="class", repeats=1, permutations=0)
+    run.save(tmp_path / "out", rungs=True)
+    sizes = tmp_path / "out" / "sizes"
+    assert names(sizes) == sorted(map(str, run.ladder["size"]))
+    for size in run.ladder["size"]:
+        document = json.loads((sizes / str(size) / "results.json").read_text(encoding="utf-8"))
+        assert len(document["panel"]) == size
+        model = load_model(sizes / str(size) / "model.skops")
+        assert model.get_support().sum() == size
+        assert "index.html" in names(sizes / str(size))
+    run.save(tmp_path / "out", force=True)  # the rungs of the earlier run go
+    assert "sizes" not in names(tmp_path / "out")

@@ -20,6 +20,7 @@ from .screen import Screen
 if TYPE_CHECKING:
     from ..io import Table
 
+_STARTED = time.perf_counter()
 TablePath = Annotated[
     Path,
     typer.Argument(
@@ -118,7 +119,6 @@ def demo(**given: Any) -> None:
 
 def _select(name: str, paths: list[Path], given: dict[str, Any], screen: Screen) -> None:
     """Read a table and perhaps a cohort, select, show the result and write it."""
-    started = time.perf_counter()
     with screen.stage("loading the library"):
         from ..workflow import Selection, demo_table, results_folder, select_panel
     loaded = time.perf_counter()
@@ -134,7 +134,7 @@ def _select(name: str, paths: list[Path], given: dict[str, Any], screen: Screen)
         selection = select_panel(
             table, test=test, command=repeat, progress=screen.progress, **_chosen(given, _ASKED)
         )
-        selection.seconds["import"] = loaded - started
+        selection.seconds["import"] = loaded - _STARTED
         selection.seconds["reading"] = read - loaded
         screen.show_selection(selection.document)
         with screen.stage("writing the page"):

@@ -56,6 +56,7 @@ class Screen:
         self.bar: Progress | None = None
         self.task: TaskID | None = None
         self.current: str | None = None
+        self.before: str | None = None
         self.started = self.last = 0.0
 
     def __enter__(self) -> Screen:
@@ -112,7 +113,8 @@ class Screen:
         self.current = stage
         self.started = self.last = time.perf_counter()
         if not self.err.is_terminal:
-            self.err.print(Text(f"{stage} ..."))
+            if stage != self.before:
+                self.err.print(Text(f"{stage} ..."))
             return
         self.bar = Progress(console=self.err, transient=True)
         # of one piece it is not known how far it has come
@@ -129,7 +131,7 @@ class Screen:
             seconds = time.perf_counter() - self.started
             if seconds >= _WORTH_SAYING:
                 self.err.print(Text(f"{self.current}: {seconds:.1f} s"))
-        self.current = None
+        self.current, self.before = None, self.current or self.before
 
     # --- tables ---
 
@@ -190,10 +192,7 @@ class Screen:
         verdict = document["verdict"]
         self.say()
         self.say(verdict["headline"], style=_COLORS.get(verdict["answer"], "bold"))
-        for sentence in sentences(document):
-            self.say(sentence)
-        self.say()
-        for line in ladder_lines(document):
+        for line in (*sentences(document), "", *ladder_lines(document)):
             self.say(line)
         self._show_panel(document)
         for name, title in _SCORES.items():

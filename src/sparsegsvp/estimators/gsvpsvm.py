@@ -26,7 +26,7 @@ from .decision import DECISIONS
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class Training:
     """Checked rows and labels, and the covariances of all rows."""
 
     rows: Rows
@@ -233,10 +233,13 @@ class GSVPSVM(PathClassifier):
             Fitted models by size; this estimator itself is not fitted.
         """
         models = {size: clone(self).set_params(n_features=size) for size in sizes}
-        self._fit_sizes(self._read(X, y, sample_weight), list(models.values()))
+        table = self._read(X, y, sample_weight)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "n_features=.* is more than", UserWarning)
+            self._fit_sizes(table, list(models.values()))
         return models
 
-    def _read(self, X: Any, y: Any, sample_weight: Any) -> Table:
+    def _read(self, X: Any, y: Any, sample_weight: Any) -> Training:
         """Check the parameters and the rows, and take their covariances."""
         self._check_parameters()
         header = clone(self)  # is told names and number of features
@@ -248,9 +251,9 @@ class GSVPSVM(PathClassifier):
         )
         warn_constant(np.flatnonzero(~covariances.spread.varying[0]), names)
         factor = np.ones(rows.shape[1]) if factor is None else factor
-        return Table(rows, classes, codes, weight, names, factor, covariances)
+        return Training(rows, classes, codes, weight, names, factor, covariances)
 
-    def _fit_sizes(self, table: Table, models: list[GSVPSVM]) -> None:
+    def _fit_sizes(self, table: Training, models: list[GSVPSVM]) -> None:
         """Fit models that differ in size alone; all share one path."""
         covariances, codes, weight = table.covariances, table.codes, table.weight
         varying = covariances.spread.varying[0]

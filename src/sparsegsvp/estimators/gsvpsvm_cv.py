@@ -16,7 +16,7 @@ from .._validate import check_choice, check_integer, check_seed, forget_fit
 from ..linalg.rows import Rows, in_memory
 from ..solvers.subset import Path, check_panel, forward
 from .base import clip_values
-from .gsvpsvm import GSVPSVM, PathClassifier, Table
+from .gsvpsvm import GSVPSVM, PathClassifier, Training
 
 RULES = ("paired", "best", "1se")
 SCORINGS = ("balanced_error", "error")
@@ -185,7 +185,7 @@ class GSVPSVMCV(PathClassifier):
 
     def _search(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
-    ) -> tuple[Table, dict[str, np.ndarray], int]:
+    ) -> tuple[Training, dict[str, np.ndarray], int]:
         """The checked table, the out-of-fold losses by size, and the size that the rule takes."""
         check_choice("rule", self.rule, RULES)
         check_choice("scoring", self.scoring, SCORINGS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -16,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import validate_data
 
 from .._mixins import NearerPlane, SupportSelector
-from .._validate import forget_fit
+from .._validate import forget_fit, warn_caller
 from ..solvers.pgd import PGDPlane, PGDResult, make_pgd_penalty, pgd_planes
 from .elbow import elbow_features
 
@@ -87,6 +86,8 @@ class PGDGSVPSVM(NearerPlane, ClassifierMixin, SupportSelector, BaseEstimator):
         Iterations of the plane that took longer.
     converged_ : ndarray of shape (2,), bool
         Whether the stopping rule fired before the cap.
+    cycles_ : ndarray of shape (2,), int
+        The iteration from which a plane jumps between two points to the end, -1 where it does not.
     n_features_in_, feature_names_in_ : int and ndarray of str
         As in `GSVPSVM`.
 
@@ -157,15 +158,20 @@ class PGDGSVPSVM(NearerPlane, ClassifierMixin, SupportSelector, BaseEstimator):
             The fitted estimator.
         """
         fit_together([self], X, y)
-        if not self.converged_.all():
-            planes = ", ".join(repr(label) for label in self.classes_[~self.converged_].tolist())
-            warnings.warn(
-                f"The planes of class {planes} were cut off at max_iter={self.max_iter}. The "
-                "iteration need not converge: its objective has no minimiser. Try a smaller "
-                "step_size, or use GSVPSVM.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        for label, done, since in zip(self.classes_.tolist(), self.converged_, self.cycles_):
+            if since >= 0:
+                what = (
+                    f"is in a 2-cycle since iteration {since}: the step is too long, and which of "
+                    f"two points is kept depends on max_iter={self.max_iter} being even or odd"
+                )
+            else:
+                what = (
+                    f"was cut off at max_iter={self.max_iter}: the iteration need not converge, "
+                    "its objective has no minimiser"
+                )
+            if not done:
+                advice = "Try a smaller step_size, or use GSVPSVM."
+                warn_caller(f"The plane of class {label!r} {what}. {advice}", ConvergenceWarning)
         return self
 
     def _encode(self, y: NDArray[Any]) -> NDArray[np.intp]:
@@ -210,6 +216,8 @@ class PGDGSVPSVM(NearerPlane, ClassifierMixin, SupportSelector, BaseEstimator):
         self.n_iter_ = max(result.n_iter for result in results)
         self.converged_ = np.array([result.converged for result in results])
         self.history_ = [dict(vars(result.history)) for result in results]
+        cycles = [result.history.cycle for result in results]
+        self.cycles_ = np.array([-1 if since is None else since for since in cycles])
         self.features_ = [elbow_features(w) for w in self.weights_]
         self.elbows_ = np.array([features.size for features in self.features_])
         if not self.elbows_.all():

@@ -190,9 +190,9 @@ class Panel(SupportSelector, BaseEstimator):
     >>> from sklearn.pipeline import make_pipeline
     >>> from sparsegsvp import GSVPSVM, Panel, nested_evaluate
     >>> from sparsegsvp.datasets import make_planted
-    >>> X, y = make_planted(60, 200, 3, effect=2.0, random_state=0, return_X_y=True)
-    >>> published = make_pipeline(Panel([0, 1, 2]), GSVPSVM(n_features=3))
-    >>> result = nested_evaluate(published, X, y, n_repeats=1, n_permutations=0)
+    >>> data = make_planted(60, 200, 3, effect=2.0, random_state=0)
+    >>> published = make_pipeline(Panel(data.support), GSVPSVM(n_features=3))
+    >>> result = nested_evaluate(published, data.X, data.y, n_repeats=1, n_permutations=0)
     >>> result.scores["balanced_accuracy"].value > 0.8
     True
     """

@@ -332,6 +332,14 @@ def _name_samples(frame: Frame, draft: Draft, roles: Roles, taken: set[int]) -> 
             draft.notes.append("the first column has no name and was taken for sample identifiers")
     elif frame.place != "column" and header:
         draft.first_column = header[0]
+        # a model lists its features, so that any other column of names is of the samples
+        others = [] if named or roles.features is None else set(header).difference(roles.features)
+        for p, name in enumerate(header):
+            if name in others and ((p == 0 and p in frame.texts) or names_samples(name)):
+                labels = [as_label(cell) for cell in frame.column(p)]
+                if p not in taken and len(set(labels)) == len(labels):
+                    draft.text["id"] = labels
+                    break
 
 
 def _refuse_shared(frame: Frame, roles: Roles, line: str) -> None:
@@ -634,7 +642,7 @@ def read_labels(file: Path, on: str | None, target: str | None, options: ReadOpt
     source, codes = shown_name(file), Codes(options.na)
     with locating(source):
         frame = read_frame(file, ReadOptions(encoding=options.encoding, na=options.na), None)
-        columns = columns_of(frame)
+        columns = _columns_of(frame)
         if frame.meta is None:
             _refuse_duplicates(frame.names, "column")
         names = list(columns)
@@ -664,7 +672,7 @@ def read_labels(file: Path, on: str | None, target: str | None, options: ReadOpt
     return Labels(columns, rows, on, target, source)
 
 
-def columns_of(frame: Frame) -> dict[str, list[Any]]:
+def _columns_of(frame: Frame) -> dict[str, list[Any]]:
     """Return all columns of a frame that may hold labels, by name."""
     ids = {} if frame.ids is None else {frame.id_name or "index": frame.ids}
     if frame.meta is not None:

@@ -14,13 +14,14 @@ import math
 import os
 import re
 import zipfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from .._notices import Action, Notice
 from .cells import as_label
 from .errors import (
     InputError,
@@ -185,20 +186,34 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[Rows]:
         cells = page.to_python(skip_empty_area=False)
     filled = [(i, row) for i, row in enumerate(cells, start=1) if any(c != "" for c in row)]
     if not filled:
-        others = f"; there are {listed(shown)}: name one with {option('sheet')}"
+        filled_ones = [other for other in shown if other != name]
         raise InputError(
-            f"sheet {quote(name)} is empty", remedy=others.removeprefix("; ") if shown[1:] else ""
+            f"sheet {quote(name)} is empty",
+            remedy=f"read another: {_sheets(filled_ones)}" if filled_ones else "",
         )
     head = filled[:_TITLES_AMONG]
     titles = skip_titles(head)
     line, header = filled[titles]
-    notes = titles_note(head, titles)
-    if len(shown) > 1 and sheet is None:
-        notes.append(f"the first of {len(shown)} sheets, {quote(name)}")
+    notes, notices = titles_note(head, titles), list[Notice]()
+    others = [other for other in shown if other != name] if sheet is None else []
+    if others:
+        read = f"the first of {len(shown)} sheets, {quote(name)}"
+        notes.append(read)
+        choices = tuple(Action("sheet", other, f"Read sheet {other}") for other in others)
+        notices.append(Notice("sheets", "note", f"This is {read}.", choices))
     names = [_header_name(cell, i, line) for i, cell in enumerate(header, start=1)]
     while names and not names[-1]:
         names.pop()
-    yield Rows(names, _excel_cells(filled[titles + 1 :], len(names)), "Excel", notes)
+    try:
+        yield Rows(names, _excel_cells(filled[titles + 1 :], len(names)), "Excel", notes, notices)
+    except InputError as error:
+        if others:  # the first may be a title page
+            error.remedy += f"; or read another sheet: {_sheets(others)}"
+        raise
+
+
+def _sheets(names: Sequence[str]) -> str:
+    return ", ".join(option("sheet", name) for name in names[:8])
 
 
 def _header_name(cell: Any, position: int, line: int) -> str:

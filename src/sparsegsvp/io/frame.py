@@ -115,11 +115,12 @@ class Frame:
         if self.decimal is None:
             return None
         for i in range(len(self)):
-            part = np.flatnonzero(np.isfinite(self.numbers[i]) & (self.numbers[i] % 1 != 0))
-            if len(part):
-                text = repr(float(self.numbers[i, part[0]])).replace(".", self.decimal)
-                name = self.names[self.at[part[0]]]
-                return self.decimal, Place(text, name, self.row(i), self.where(i, name))
+            for j in np.flatnonzero(np.isfinite(self.numbers[i]) & (self.numbers[i] % 1 != 0)):
+                text = repr(float(self.numbers[i, j]))
+                if "." in text:  # 9e-05 has no mark
+                    name = self.names[self.at[j]]
+                    text = text.replace(".", self.decimal)
+                    return self.decimal, Place(text, name, self.row(i), self.where(i, name))
         return None
 
     def upright(self, options: ReadOptions) -> Frame:

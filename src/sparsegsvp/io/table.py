@@ -25,7 +25,6 @@ from scipy import sparse
 
 from .._notices import Notice
 from .._validate import check_choice
-from ..estimators.log2 import log2_floor
 from .cells import Codes, as_label, codes_of, describe_codes, mark_missing
 from .checks import check, note_values, spelling_key
 from .draft import COLLAPSE, Labels, append_covariates, as_text, collapse, draft_of, read_labels
@@ -566,6 +565,8 @@ def _table_of(
         opening = f"read {draft.X.shape[0]} samples and {draft.X.shape[1]} features from {source}"
         table = _finished(draft, f"{opening} ({draft.kind})", source, digest, target, positive)
     if log2:
+        from ..estimators.log2 import log2_floor  # scikit-learn takes a second to load
+
         record = (*table.record, "values are log2(max(x, 1))")
         X = log2_floor(table.X, skip=table.covariate_columns)
         table = replace(table, X=X, record=record).without_notice("raw")
@@ -838,7 +839,7 @@ def _preview(file: Path, options: dict[str, Any]) -> dict[str, Any]:
         "n_columns": len(frame.names),
         "table": None,
         "columns": [],
-        "notices": [],
+        "notices": [notice.to_dict() for notice in frame.notices],
     }
     first = list(frame.texts)[: _SHOWN // 2]
     shown = sorted(dict.fromkeys([*first, *range(len(frame.names))]), key=lambda p: p not in first)

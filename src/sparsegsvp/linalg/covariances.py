@@ -13,7 +13,7 @@ from scipy.linalg import eigh
 
 from .._typing import Float64Array, IntArray
 from .moments import ClassMoments, class_moments
-from .rows import BLOCK, Rows
+from .rows import BLOCK, Rows, as_rows
 
 # Above this ratio of mean to standard deviation, float32 products are accumulated in float64.
 _LARGE_MEAN = 30.0
@@ -34,13 +34,11 @@ class Part(NamedTuple):
 class ClassCovariances:
     """Means and variances of all standardised features in each class, constant features zero.
 
-    A subclass adds the covariances, of which only blocks are ever formed where features are many.
-    ``share`` is each class's part of the total weight, ``max_block`` the number of features up to
-    which blocks are formed.
+    A subclass adds the covariances. ``share`` is each class's part of the total weight.
     """
 
     n_samples: int
-    max_block: int
+    max_block: int  # the number of features up to which blocks are formed
 
     def __init__(
         self, means: Float64Array, variances: Float64Array, share: Float64Array, standardize: bool
@@ -63,17 +61,11 @@ class ClassCovariances:
         raise NotImplementedError
 
     def products(self, features: IntArray, w: Float64Array, coef: Float64Array) -> Float64Array:
-        """``sum_k coef_k Cov_k w`` for all features, for each row of `coef`.
-
-        w is zero but on `features`.
-        """
+        """``sum_k coef_k Cov_k w`` for all features, w on `features`, for each row of `coef`."""
         raise NotImplementedError
 
     def row_space(self, features: IntArray) -> tuple[ClassCovariances, Lift] | None:
-        """The rows in an orthonormal basis of their span, and the map from the basis back.
-
-        None where there are no rows, or no more features than rows.
-        """
+        """The rows in an orthonormal basis of their span, and the map back; None if m <= n."""
         return None
 
 
@@ -183,44 +175,27 @@ class CovariancesOfRows(ClassCovariances):
         values, vectors = eigh(gram)
         keep = values > self.n_samples * np.finfo(np.float64).eps * max(values[-1], 0.0)
         root, vectors = np.sqrt(values[keep]), vectors[:, keep]
-        rows = vectors * root
-        means = np.array([self._weight[inside] @ rows[inside] for inside in self._classes])
-        rows -= means[self._codes]
-        scatters = [
-            (rows[inside] * self._weight[inside, None]).T @ rows[inside] for inside in self._classes
-        ]
-        reduced = CovariancesOfMoments(means, np.array(scatters), self.share, self.n_samples)
+        weight = self._weight * self.share[self._codes]
+        moments = class_moments(as_rows(vectors * root), self._codes, weight, len(self.share))
 
         def lift(u: Float64Array) -> Float64Array:
             coordinates = vectors @ (u / root)
             return np.concatenate([self._read(part) @ coordinates for part in parts])
 
-        return reduced, lift
+        return CovariancesOfMoments(moments, standardize=False), lift
 
 
 class CovariancesOfMoments(ClassCovariances):
     """Covariances of few features, all of them formed."""
 
-    def __init__(
-        self,
-        means: Float64Array,
-        covariances: Float64Array,
-        share: Float64Array,
-        n_samples: int,
-        standardize: bool = False,
-    ) -> None:
+    def __init__(self, moments: ClassMoments, standardize: bool) -> None:
+        covariances = moments.scatters / moments.weights[:, None, None]
         variances = np.maximum(np.einsum("kff->kf", covariances), 0.0)
-        super().__init__(means, variances, share, standardize)
-        self.n_samples, self.max_block = n_samples, means.shape[1]
+        share = moments.weights / moments.weights.sum()
+        super().__init__(moments.means, variances, share, standardize)
+        self.n_samples, self.max_block = int(moments.counts.sum()), moments.means.shape[1]
         self._cov = covariances * self.inverse
         self._cov *= self.inverse[:, None]
-
-    @classmethod
-    def of(cls, moments: ClassMoments, standardize: bool) -> CovariancesOfMoments:
-        """The covariances of some rows' moments."""
-        covariances = moments.scatters / moments.weights[:, None, None]
-        share = moments.weights / moments.weights.sum()
-        return cls(moments.means, covariances, share, int(moments.counts.sum()), standardize)
 
     def blocks(self, features: IntArray, coef: Float64Array) -> Float64Array:
         return np.tensordot(coef, self._cov[:, features[:, None], features], axes=1)
@@ -237,5 +212,5 @@ def covariances_of(parts: Sequence[Part], n_classes: int, *, standardize: bool) 
     if m <= 200 or (m <= 1000 and n >= 10 * m):
         moments = sum(class_moments(*part, n_classes) for part in parts)
         assert isinstance(moments, ClassMoments)
-        return CovariancesOfMoments.of(moments, standardize)
+        return CovariancesOfMoments(moments, standardize)
     return CovariancesOfRows(parts, n_classes, standardize)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -11,9 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from .._typing import Float64Array as Array
-
-# Above this the sum of squares of even a large matrix may leave the range of float64.
-_LARGEST = float(np.sqrt(np.finfo(np.float64).max) / 1e6)
+from .rows import check_extremes
 
 
 class GSVDResult(NamedTuple):
@@ -53,8 +51,7 @@ def gsvd(A: ArrayLike, B: ArrayLike) -> GSVDResult:
 
     Parameters
     ----------
-    A : array-like of shape (p, m)
-    B : array-like of shape (q, m)
+    A, B : array-likes of shape (p, m) and (q, m)
 
     Returns
     -------
@@ -64,14 +61,8 @@ def gsvd(A: ArrayLike, B: ArrayLike) -> GSVDResult:
     Notes
     -----
     Neither A'A nor B'B is formed. With each matrix scaled to norm one, the stacked pair is factored
-    as Q S W' by an SVD, and the blocks of Q get a cosine-sine decomposition in the manner of [1]_:
-    small alphas come from an SVD of the upper block and small betas from one of the lower, so that
-    both are accurate to rounding. What is zero up to rounding is set to zero.
-
-    References
-    ----------
-    .. [1] C. F. Van Loan, "Computing the CS and the generalized singular value decompositions",
-       Numerische Mathematik 46, 479-491, 1985.
+    as Q S W' by an SVD, and the blocks of Q get a cosine-sine decomposition, whose angles give
+    small alphas and small betas to rounding. What is zero up to rounding is set to zero.
 
     Examples
     --------
@@ -87,7 +78,7 @@ def gsvd(A: ArrayLike, B: ArrayLike) -> GSVDResult:
     """
     A, B = check_blocks([A, B], ["A", "B"])
     # Each matrix is scaled by itself: neither can hide the other in the decision on the rank.
-    scale_A, scale_B = norm(A), norm(B)
+    scale_A, scale_B = scipy.linalg.norm(A) or 1.0, scipy.linalg.norm(B) or 1.0
     stack = factor_stack((A / scale_A, B / scale_B))
     U, V, alpha, beta, Z = _cosine_sine(*stack.Q)
     # Back to the units of A and B: the ratio changes, and X takes what the unit circle leaves.
@@ -95,7 +86,7 @@ def gsvd(A: ArrayLike, B: ArrayLike) -> GSVDResult:
     length = np.hypot(alpha, beta)
     X = (stack.Wt.T * stack.singular) @ (Z * length)
     sign = column_signs(X)
-    U, V = (lift(basis, left) * sign for basis, left in zip(stack.bases, (U, V)))
+    U, V = (basis @ left * sign for basis, left in zip(stack.bases, (U, V)))
     return GSVDResult(U, V, alpha / length, beta / length, X * sign)
 
 
@@ -103,52 +94,30 @@ def _cosine_sine(Q1: Array, Q2: Array) -> tuple[Array, Array, Array, Array, Arra
     """Decompose [Q1; Q2] with orthonormal columns: Q1 = U diag(c) Z', Q2 = V diag(s) Z'.
 
     c descends, s ascends, c^2 + s^2 = 1 and Z is orthogonal. Neither block has more rows than
-    columns here; columns of U and V that the rows have no room for are zero.
+    columns; columns of U and V that the rows have no room for are zero.
     """
-    (p, r), q = Q1.shape, Q2.shape[0]
-    left, cosines, Zt = svd(Q1, full=True)
-    U = np.zeros((p, r))
-    U[:, :p] = left
-    Z = Zt.T
-    c = np.concatenate([cosines, np.zeros(r - p)])
-    V, s = np.zeros((q, r)), np.zeros(r)
-
-    # Columns of Q2 Z are orthogonal and have length s. Where s is large, normalising them is
-    # safe; their span is then taken out before the short ones are looked at.
-    n_short = int(np.count_nonzero(cosines > np.sqrt(0.5)))
-    long, short = slice(n_short, r), slice(0, n_short)
-    basis, R = qr(Q2 @ Z[:, long], full=True)
-    s[long] = np.diagonal(R)
-    V[:, long] = basis[:, : r - n_short]
-
-    # Where s is small the SVD of what is left finds it to rounding, which sqrt(1 - c^2) cannot.
-    # Its right vectors turn Z, and U has to follow: U diag(c) Y has orthogonal columns of length
-    # at least sqrt(1/2), so that normalising is safe here too.
-    rest = basis[:, r - n_short :]
-    P, sines, Yt = svd(rest.T @ (Q2 @ Z[:, short]), full=True)
-    Y = Yt.T[:, ::-1]
-    last = slice(n_short - len(sines), n_short)
-    s[last] = sines[::-1]
-    V[:, last] = rest @ P[:, : len(sines)][:, ::-1]
-    Z[:, short] = Z[:, short] @ Y
-    turn, R = qr(c[short, None] * Y)
-    c[short] = np.diagonal(R)
-    U[:, short] = U[:, short] @ turn
-
+    (p, r), q = Q1.shape, len(Q2)
+    stacked = np.concatenate([Q1, Q2])
+    U, V, theta, Zt = np.eye(p), np.eye(q), np.zeros(0), stacked
+    if p + q > r:
+        square = np.linalg.qr(stacked, mode="complete")[0]
+        square[:, :r] = stacked
+        (U, V), theta, (Zt, _) = scipy.linalg.cossin(square, p, r, separate=True)
+    # r - q directions are in Q1 alone and r - p in Q2 alone
+    theta = np.concatenate([np.zeros(r - q), theta, np.full(r - p, 0.5 * np.pi)])
+    c, s = np.cos(theta), np.sin(theta)
     level = rounding_level(r)
     c[c <= level], s[s <= level] = 0.0, 0.0
     length = np.hypot(c, s)
-    c, s = c / length, s / length
-    # Both halves come out in order; rounding may disturb it where they meet or values are equal.
-    order = np.argsort(-np.arctan2(c, s), kind="stable")
-    return U[:, order], V[:, order], c[order], s[order], Z[:, order]
+    U, V = np.pad(U, ((0, 0), (0, r - p))), np.pad(V, ((0, 0), (r - q, 0)))
+    return U, V, c / length, s / length, Zt.T
 
 
 class StackedFactors(NamedTuple):
     """Factors of stacked blocks: ``blocks[i] = bases[i] @ Q[i] @ (singular[:, None] * Wt)``."""
 
     Q: list[Array]  # stacked, their r columns are orthonormal; no more than r rows each
-    bases: list[Array | None]  # None stands for the identity
+    bases: list[Array]  # orthonormal columns
     singular: Array
     Wt: Array  # (r, m), orthonormal rows
 
@@ -157,16 +126,8 @@ def check_blocks(matrices: Sequence[ArrayLike], names: Sequence[str]) -> list[Ar
     """Return matrices as finite float64 arrays of one width, or say which is wrong, and how."""
     blocks: list[Array] = []
     for value, name in zip(matrices, names):
-        try:
-            block = check_array(value, dtype=np.float64, input_name=name)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} is no dense matrix of finite numbers: {error}") from error
-        largest = float(max(-block.min(), block.max()))
-        if largest > _LARGEST:
-            raise ValueError(
-                f"{name} has values so large (up to {largest:.3g}) that their squares overflow: "
-                f"divide {name} by a constant."
-            )
+        block = check_array(value, dtype=np.float64, input_name=name)
+        check_extremes(float(block.min()), float(block.max()), block.dtype, name)
         if blocks and block.shape[1] != blocks[0].shape[1]:
             raise ValueError(
                 f"{names[0]} has {blocks[0].shape[1]} columns and {name} has {block.shape[1]}: "
@@ -176,60 +137,20 @@ def check_blocks(matrices: Sequence[ArrayLike], names: Sequence[str]) -> list[Ar
     return blocks
 
 
-def norm(matrix: Array) -> float:
-    """Frobenius norm, in two steps because squares of very small values vanish; 1 for zeros."""
-    largest = float(np.abs(matrix).max())
-    return largest * float(np.linalg.norm(matrix / largest)) if largest else 1.0
-
-
-def svd(matrix: Array, *, full: bool = False) -> tuple[Array, Array, Array]:
-    """SVD by divide and conquer, by QR iteration where that fails to converge."""
-    try:
-        return np.linalg.svd(matrix, full_matrices=full)
-    except np.linalg.LinAlgError:
-        return scipy.linalg.svd(matrix, full_matrices=full, lapack_driver="gesvd")
-
-
-def qr(matrix: Array, *, full: bool = False) -> tuple[Array, Array]:
-    """QR decomposition with a non-negative diagonal of R."""
-    Q, R = np.linalg.qr(matrix, mode="complete" if full else "reduced")
-    sign = np.where(np.diagonal(R) < 0.0, -1.0, 1.0)
-    Q[:, : len(sign)] *= sign
-    R[: len(sign)] *= sign[:, None]
-    return Q, R
-
-
 def rounding_level(size: int) -> float:
     """The size up to which values are rounding, in a matrix of norm one and this (smaller) size."""
     return float(np.finfo(np.float64).eps) * max(size, 32)
 
 
-def _shorten(block: Array) -> tuple[Array | None, Array]:
-    """Write a tall block as basis @ square, any other as identity @ block."""
-    return qr(block) if block.shape[0] > block.shape[1] else (None, block)
-
-
 def factor_stack(blocks: Sequence[Array]) -> StackedFactors:
-    """Factor the stacked blocks through an SVD, dropping what is zero to rounding.
-
-    Tall blocks are shortened by QR first; wide ones keep their rows, so that no m x m matrix
-    appears.
-    """
-    bases, short = map(list, zip(*(_shorten(block) for block in blocks)))
-    left, singular, Wt = svd(np.concatenate(short))
+    """Factor the stacked blocks through an SVD, dropping what is zero to rounding."""
+    left, singular, Wt = np.linalg.svd(np.concatenate(blocks), full_matrices=False)
     rank = int(np.count_nonzero(singular > rounding_level(len(singular)) * singular[0]))
-    cuts = np.cumsum([block.shape[0] for block in short])[:-1]
-    Q = []
-    for i, part in enumerate(np.split(left[:, :rank], cuts)):
-        basis, square = _shorten(part)
-        bases[i] = lift(bases[i], basis)
-        Q.append(square)
+    parts = np.split(left[:, :rank], np.cumsum([len(block) for block in blocks])[:-1])
+    tall = [len(part) > rank for part in parts]
+    pairs = [np.linalg.qr(Q) if many else (np.eye(len(Q)), Q) for many, Q in zip(tall, parts)]
+    bases, Q = map(list, zip(*pairs))
     return StackedFactors(Q, bases, singular[:rank], Wt[:rank])
-
-
-def lift(basis: Array | None, factor: Array | None) -> Any:
-    """Return basis @ factor, None being the identity."""
-    return factor if basis is None else basis if factor is None else basis @ factor
 
 
 def column_signs(matrix: Array) -> Array:

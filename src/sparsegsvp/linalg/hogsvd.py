@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import ArrayLike
 
 from .._typing import Float64Array as Array
 from .._validate import check_real
-from .gsvd import check_blocks, column_signs, factor_stack, lift, norm, rounding_level, svd
+from .gsvd import check_blocks, column_signs, factor_stack, rounding_level
 
 _DEFAULT_PI = 1e-3  # as chosen by Kempf et al. in their code
 # A block of Q with a singular value below this counts as rank deficient: its inverse square would
@@ -27,10 +28,8 @@ class HOGSVDResult(NamedTuple):
         Left vectors: columns of length one, not orthogonal in general, and zero where sigma is.
     sigma : array of shape (N, r)
         Generalized singular values; the squares of each column sum to one.
-    V : array of shape (m, r)
-        The shared right factor, of full column rank.
-    lambda_ : array of shape (r,)
-        Ascending, at least 1 to rounding: 1 where a direction matters equally to all matrices.
+    V, lambda_ : arrays of shapes (m, r) and (r,)
+        The shared right factor, of full column rank, and its eigenvalues, ascending.
     """
 
     U: list[Array]
@@ -53,13 +52,10 @@ def hogsvd(matrices: Iterable[ArrayLike], *, pi: float | None = None) -> HOGSVDR
 
     and sigma_ik is the length of Q_i z_k. For pi = 0 the columns of V are the eigenvectors of the
     mean of all quotients D_i'D_i (D_j'D_j)^-1, i != j, which defines the decomposition for
-    matrices of full column rank [1]_, and lambda are its eigenvalues. For pi > 0 the same holds
-    with D_i'D_i + pi sum_j D_j'D_j in place of D_i'D_i, and rank-deficient matrices are allowed
-    [2]_. Either way::
-
-        lambda = ((1 + N pi) t - 1) / (N - 1) >= 1
-
-    with lambda = 1 on the common subspace, where sigma is the same for all matrices.
+    matrices of full column rank [1]_, and lambda = ((1 + N pi) t - 1) / (N - 1) >= 1 are its
+    eigenvalues: 1 on the common subspace, where sigma is the same for all matrices. For pi > 0 the
+    same holds with D_i'D_i + pi sum_j D_j'D_j in place of D_i'D_i, and rank-deficient matrices are
+    allowed [2]_. For two matrices this is the generalized SVD, in another order.
 
     Parameters
     ----------
@@ -73,14 +69,8 @@ def hogsvd(matrices: Iterable[ArrayLike], *, pi: float | None = None) -> HOGSVDR
     Returns
     -------
     HOGSVDResult
-        With r the rank of the stacked matrices, in ascending order of lambda.
-
-    Notes
-    -----
-    For two matrices this is the generalized SVD, in another order: sigma holds alpha and beta, and
-    V is X. Where eigenvalues of T coincide, the basis of their eigenspace is chosen to separate
-    the matrices as well as one basis can, so that directions which belong to one matrix alone are
-    told apart. The largest entry of each column of V is positive.
+        With r the rank of the stacked matrices, in ascending order of lambda; the largest entry of
+        each column of V is positive.
 
     References
     ----------
@@ -96,10 +86,8 @@ def hogsvd(matrices: Iterable[ArrayLike], *, pi: float | None = None) -> HOGSVDR
     >>> import numpy as np
     >>> from sparsegsvp import hogsvd
     >>> result = hogsvd([np.diag([2.0, 1.0, 3.0]), np.diag([2.0, 4.0, 1.0]), np.diag([2.0, 2, 2])])
-    >>> result.lambda_.round(3)
-    array([1.   , 2.676, 4.094])
-    >>> result.sigma[:, 0].round(3)
-    array([0.577, 0.577, 0.577])
+    >>> result.lambda_.round(3), result.sigma[:, 0].round(3)
+    (array([1.   , 2.676, 4.094]), array([0.577, 0.577, 0.577]))
     """
     if pi is not None:
         check_real("pi", pi, least=0)
@@ -109,20 +97,17 @@ def hogsvd(matrices: Iterable[ArrayLike], *, pi: float | None = None) -> HOGSVDR
             f"matrices must hold at least two matrices, got {len(given)}: pass them as one list."
         )
     blocks = check_blocks(given, [f"matrices[{i}]" for i in range(len(given))])
-    scale = max((norm(block) for block in blocks if block.any()), default=1.0)
+    scale = max(scipy.linalg.norm(block) for block in blocks) or 1.0
     stack = factor_stack([block / scale for block in blocks])
     t, Z, pi = _shared_basis(stack.Q, pi)
     V = (stack.Wt.T * (stack.singular * scale)) @ Z
     sign = column_signs(V)
     n = len(blocks)
-    sigma = np.empty((n, len(t)))
-    U = []
-    for i, (Q, basis) in enumerate(zip(stack.Q, stack.bases)):
-        image = Q @ (Z * sign)
-        sigma[i] = np.linalg.norm(image, axis=0)
-        sigma[i, sigma[i] <= rounding_level(len(t))] = 0.0
-        image *= np.divide(1.0, sigma[i], where=sigma[i] > 0.0, out=np.zeros(len(t)))
-        U.append(lift(basis, image))
+    images = [Q @ (Z * sign) for Q in stack.Q]
+    sigma = np.array([np.linalg.norm(image, axis=0) for image in images])
+    sigma[sigma <= rounding_level(len(t))] = 0.0
+    inverse = np.divide(1.0, sigma, where=sigma > 0.0, out=np.zeros(sigma.shape))
+    U = [basis @ (image * row) for basis, image, row in zip(stack.bases, images, inverse)]
     return HOGSVDResult(U, sigma, V * sign, ((1.0 + n * pi) * t - 1.0) / (n - 1))
 
 
@@ -131,8 +116,8 @@ def _shared_basis(Q: Sequence[Array], pi: float | None) -> tuple[Array, Array, f
     r = Q[0].shape[1]
     spectra = []
     for block in Q:
-        _, s, Wt = svd(block, full=True)
-        spectra.append((np.concatenate([s, np.zeros(r - len(s))]), Wt))
+        _, s, Wt = np.linalg.svd(block)
+        spectra.append((np.pad(s, (0, r - len(s))), Wt))
     smallest = [float(s.min(initial=1.0)) for s, _ in spectra]
     if pi is None:
         pi = 0.0 if min(smallest) >= _DEFICIENT else _DEFAULT_PI
@@ -149,9 +134,8 @@ def _shared_basis(Q: Sequence[Array], pi: float | None) -> tuple[Array, Array, f
 def _separate(Q: Sequence[Array], t: Array, Z: Array) -> Array:
     """Choose bases of the eigenspaces of repeated eigenvalues that tell the matrices apart.
 
-    Within each eigenspace they diagonalise sum_i w_i Q_i'Q_i with distinct weights, descending in
-    i: for two matrices that gives the generalized SVD, and where each direction belongs to one
-    matrix only it sorts them by matrix.
+    They diagonalise sum_i w_i Q_i'Q_i with distinct weights, descending in i: for two matrices
+    that gives the generalized SVD.
     """
     weighted = sum((len(Q) - i) / len(Q) * (block.T @ block) for i, block in enumerate(Q))
     width = 100.0 * rounding_level(len(t)) * t.max(initial=0.0)

@@ -443,14 +443,14 @@ class SparseRows(Rows):
             square += np.bincount(at, wx * x, minlength=size)
         variance = square - mean**2
         if (variance < 1e-6 * square).any():  # far from zero the difference cancels
-            variance = self._variance(codes, weight, mean, n_classes)
+            mean, variance = self._centred(codes, weight, mean, n_classes)
         shape = (n_classes, m)
         return mean.reshape(shape), np.maximum(variance, 0.0).reshape(shape)
 
-    def _variance(
+    def _centred(
         self, codes: IntArray, weight: Float64Array, mean: Float64Array, n_classes: int
-    ) -> Float64Array:
-        """Variances about known means, which a pass of its own centres by."""
+    ) -> tuple[Float64Array, Float64Array]:
+        """Means and variances from a pass that centres by first means."""
         m = self.shape[1]
         share, drift, spread = (np.zeros_like(mean) for _ in range(3))
         stored = np.zeros(len(mean), dtype=np.intp)
@@ -465,7 +465,8 @@ class SparseRows(Rows):
         # rounding has left of its weights
         full = stored == np.repeat(np.bincount(codes, minlength=n_classes), m)
         implicit = np.where(full, 0.0, np.maximum(1.0 - share, 0.0))
-        return spread + implicit * mean**2 - (drift - implicit * mean) ** 2
+        drift -= implicit * mean
+        return mean + drift, spread + implicit * mean**2 - drift**2
 
     def extremes(self) -> tuple[float, float]:
         if self.X.nnz == 0:

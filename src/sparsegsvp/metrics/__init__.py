@@ -5,52 +5,65 @@ from .clinical import (
     decision_curve,
     net_benefit,
     predictive_values,
-    threshold_counts,
     threshold_table,
+)
+from .clinical import (
+    threshold_counts as threshold_counts,
 )
 from .intervals import (
     Difference,
     Interval,
-    auc_interval,
     exact_interval,
-    fold_variance,
     holm,
-    mean_interval,
     paired_differences,
-    proportion_interval,
-    rate_interval,
     recall_mean_interval,
-    sequential_p_value,
+)
+from .intervals import (
+    auc_interval as auc_interval,
+)
+from .intervals import (
+    fold_variance as fold_variance,
+)
+from .intervals import (
+    mean_interval as mean_interval,
+)
+from .intervals import (
+    proportion_interval as proportion_interval,
+)
+from .intervals import (
+    rate_interval as rate_interval,
+)
+from .intervals import (
+    sequential_p_value as sequential_p_value,
 )
 from .roc import delong_interval, delong_variance
-from .stability import StabilityIndex, average_jaccard, error_bound, nogueira_stability
+from .stability import (
+    StabilityIndex,
+    average_jaccard,
+    nogueira_stability,
+)
+from .stability import (
+    error_bound as error_bound,
+)
 
 __all__ = [
     "Calibration",
     "Difference",
     "Interval",
     "StabilityIndex",
-    "auc_interval",
     "average_jaccard",
     "calibration_curve",
     "calibration_line",
     "decision_curve",
     "delong_interval",
     "delong_variance",
-    "error_bound",
     "exact_interval",
-    "fold_variance",
     "holm",
-    "mean_interval",
     "move_prior",
     "net_benefit",
     "nogueira_stability",
     "paired_differences",
     "predictive_values",
-    "proportion_interval",
-    "rate_interval",
     "recall_mean_interval",
-    "sequential_p_value",
-    "threshold_counts",
     "threshold_table",
 ]

@@ -29,7 +29,6 @@ from .._mixins import NearerPlane, SupportSelector
 from .._typing import Float64Array as Array
 from .._typing import IntArray
 from .._validate import (
-    LARGEST,
     check_integer,
     check_n_features,
     check_real,
@@ -37,46 +36,39 @@ from .._validate import (
     warn_caller,
     warn_constant,
 )
+from ..linalg.rows import check_class_sizes, check_extremes
 
-# Written once for the docstrings of all methods, which refer to them as %(name)s.
-_SHARED_DOCS = {
-    "standardize": """\
-standardize : bool, default=True
-    Scale features to mean 0 and variance 1 first. Selectors that are no classifiers centre
-    them in any case.""",
-    "panel_size": """\
+# The end of the parameters and the start of the attributes in the docstrings of all methods, which
+# refer to them as %(planes)s or %(selector)s; and the parameters of iterations.
+_SELECTOR = """\
 n_features : int or None, default=None
-    Size of the panel. None keeps the features with a weight in either plane; an integer keeps
-    the heaviest (then those nearest to entering) and solves for both planes again on these,
-    without a sparse penalty.""",
-    "tol": """\
-tol : float, default=1e-6
-    Stop when a step improves the objective by less than this, relatively.""",
-    "planes": """\
-classes_ : ndarray of shape (2,)
-planes_, plane_intercepts_ : ndarray of shapes (2, n_features_in_) and (2,)
-    One plane per class in the units of X; ``X @ planes_.T + plane_intercepts_`` are signed
-    distances in standardised units.""",
-    "iterations": """\
-n_iter_ : int
-    Steps of the plane that took more.
-history_ : list of two ndarray
-    The objective of each plane, step by step.""",
-    "components": """\
-entropy_ : ndarray of shape (n_classes,)
-    Of each class's significances: 0 if one component is everything, 1 if all are alike.
-kept_ : ndarray of shape (r,), bool
-    The components that counted.
-scores_ : ndarray of shape (n_features_in_,)
-    Zero for constant features.""",
-    "panel": """\
+    Size of the panel; None leaves it to the method, in plane classifiers to the features with a
+    weight. With a number these solve again on the heaviest, without a sparse penalty.
+standardize : bool, default=True
+    Scale features to mean 0 and variance 1 first. Selectors centre them in any case.
+
+Attributes
+----------
+classes_ : ndarray of shape (n_classes,)
 support_ : ndarray of shape (n_features_in_,), bool
     The panel.
 feature_order_ : ndarray of shape (n_features_in_,), int
     All features, the most important first.
-n_features_in_, feature_names_in_ : int and ndarray of str
-    As in scikit-learn.""",
-}
+"""
+_PLANES = """\
+planes_, plane_intercepts_ : ndarray of shapes (2, n_features_in_) and (2,)
+    One plane per class in the units of X; ``X @ planes_.T + plane_intercepts_`` are signed
+    distances in standardised units.
+objective_ : ndarray of shape (2,)
+    What is minimised above, for the plane of each class on all features.
+n_iter_, history_ : int and list of two ndarray
+    Of iterations: the larger number of steps, and each plane's objective step by step.
+"""
+_STEPS = """\
+tol, max_iter : float and int
+    Stop when a step improves the objective by less than `tol`, relatively, or at `max_iter`.
+"""
+_SHARED_DOCS = {"selector": _SELECTOR, "planes": _SELECTOR + _PLANES, "steps": _STEPS}
 
 
 # --- linear algebra of class blocks ----------------------------------------------------------
@@ -115,10 +107,9 @@ def eigenpair(N: Array, D: Array, index: int) -> tuple[float, Array]:
 class RowSpace:
     """Class blocks, with their column of ones or not, in orthonormal coordinates of their rows.
 
-    For ``z = basis @ u``: ``[A e] z = blocks[0] u`` and so on, and ``||z|| = ||u||``. A quotient
-    of functions of ``[A e]z``, ``[B e]z`` and, increasing, ``||z||`` in the numerator has its
-    minimum there, because a component of z outside raises ``||z||`` and nothing else: the
-    reduction is exact. A basis of None is the identity.
+    For ``z = basis @ u``: ``[A e] z = blocks[0] u`` and so on, and ``||z|| = ||u||``. Where a
+    component of z outside only raises ``||z||`` in a numerator, the reduction is exact. A basis
+    of None is the identity.
     """
 
     blocks: list[Array]
@@ -184,14 +175,6 @@ class ClassBlocks:
         return [block - mean for block in self.blocks]
 
 
-def check_pair(name: str, value: Any, **bounds: float) -> tuple[float, float]:
-    """Return a number twice, or a pair of numbers, each within the bounds of `check_real`."""
-    pair = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
-    if len(pair) != 2:
-        raise ValueError(f"{name} must be a number or a pair of numbers, got {value!r}")
-    return check_real(name, pair[0], **bounds), check_real(name, pair[1], **bounds)
-
-
 def order_features(weight: Array, score: Array | None = None) -> IntArray:
     """Rank features by weight, most important first; those without a weight by score.
 
@@ -210,8 +193,8 @@ def order_features(weight: Array, score: Array | None = None) -> IntArray:
 class PanelMethod(SupportSelector):
     """A supervised method that ranks all features and selects a panel.
 
-    A method mixes it into BaseEstimator and gives :meth:`_fit`, which ends with
-    :meth:`_set_panel`. Its parameters are dataclass fields.
+    A method mixes it into BaseEstimator and gives ``_fit(problem, size)``, size None where it is
+    to choose it, which ends with :meth:`_set_panel`. Its parameters are dataclass fields.
     """
 
     n_features: int | None = None
@@ -221,10 +204,9 @@ class PanelMethod(SupportSelector):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        text = inspect.cleandoc(cls.__doc__ or "")
+        cls.__doc__ = inspect.cleandoc(cls.__doc__ or "")
         for name, shared in _SHARED_DOCS.items():
-            text = text.replace(f"%({name})s", shared)
-        cls.__doc__ = text
+            cls.__doc__ = cls.__doc__.replace(f"%({name})s\n", shared)
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit the method and choose the panel.
@@ -248,38 +230,27 @@ class PanelMethod(SupportSelector):
             check_real(name, getattr(self, name), **bounds)
         self._check_parameters()
         forget_fit(self)
-        self._fit(self._read(X, y))
+        problem, size = self._read(X, y), self.n_features
+        self._fit(problem, None if size is None else check_n_features(size, len(problem.features)))
         return self
 
     def _read(self, X: ArrayLike, y: ArrayLike) -> ClassBlocks:
         """Validate training data and set what scikit-learn sets, ``classes_`` included."""
         table, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_classification_targets(labels)
-        largest = max(float(table.max()), -float(table.min()))
-        if largest > LARGEST["float64"]:
-            raise ValueError(
-                f"X contains values up to {largest:.3g}, whose squares overflow: rescale the "
-                f"columns to magnitudes below {LARGEST['float64']:.0e}"
-            )
+        check_extremes(float(table.min()), float(table.max()), table.dtype, "X")
         classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-        name = type(self).__name__
-        if len(classes) == 1:
-            raise ValueError(f"{name} needs two classes, but y has one class only: add samples")
+        check_class_sizes(classes, counts)
         if len(classes) > 2 and not self._multiclass:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass "
-                f"({len(classes)} classes): keep two of them, or wrap {name} in "
+                f"({len(classes)} classes): keep two of them, or wrap {type(self).__name__} in "
                 "sklearn.multiclass.OneVsRestClassifier"
-            )
-        if counts.min() < 2:
-            raise ValueError(
-                f"class {classes.tolist()[counts.argmin()]!r} has one sample only, and {name} "
-                "needs at least two in each class: add samples of it, or use fewer folds"
             )
         problem = ClassBlocks.of(table, codes, self.standardize)
         if not len(problem.features):
             raise ValueError(
-                f"every feature of X is constant, so {name} has nothing to separate the classes "
+                "every feature of X is constant, so there is nothing to separate the classes "
                 "with: check how X was read and filtered"
             )
         constant = np.setdiff1d(np.arange(table.shape[1]), problem.features)
@@ -290,22 +261,12 @@ class PanelMethod(SupportSelector):
     def _check_parameters(self) -> None:
         """Raise ValueError for what `_bounds` cannot say about parameters."""
 
-    def _panel_size(self, problem: ClassBlocks) -> int | None:
-        """Return the size of the panel, or None where the method is to choose it."""
-        n_varying = len(problem.features)
-        return None if self.n_features is None else check_n_features(self.n_features, n_varying)
-
     def _set_panel(self, problem: ClassBlocks, order: IntArray, chosen: IntArray) -> None:
-        """Store ``support_`` and ``feature_order_`` in terms of the input's features.
-
-        `order` holds all columns of the problem, most important first (constant features follow
-        after them), and `chosen` the columns in the panel.
-        """
-        features = problem.features
+        """Store the panel and all columns in order, constant features last, as the input's."""
         self.support_ = np.zeros(self.n_features_in_, dtype=bool)
-        self.support_[features[chosen]] = True
-        left_out = np.setdiff1d(np.arange(self.n_features_in_), features, assume_unique=True)
-        self.feature_order_ = np.concatenate([features[order], left_out])
+        self.support_[problem.features[chosen]] = True
+        constant = np.setdiff1d(np.arange(self.n_features_in_), problem.features)
+        self.feature_order_ = np.concatenate([problem.features[order], constant])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -320,16 +281,11 @@ class PanelMethod(SupportSelector):
 
 @dataclass(frozen=True)
 class PlaneFit:
-    """A plane ``z = [w; b]``, of any scale, on the columns of the class blocks.
-
-    `history` is the objective after each iteration, start included, or the value of a direct
-    solution. `score` ranks the features whose weight is exactly zero (sparse methods): larger is
-    nearer to entering the plane.
-    """
+    """A plane ``z = [w; b]``, of any scale, on the columns of the class blocks."""
 
     z: Array
-    history: Sequence[float]
-    score: Array | None = None
+    history: Sequence[float]  # the objective from the start on, or the value of a direct solution
+    score: Array | None = None  # of sparse methods: larger is nearer to entering the plane
     n_iter: int = 0
     converged: bool = True
 
@@ -351,23 +307,18 @@ class PlaneFit:
         digits of b for every sample, whatever the units of the features are.
         """
         w, b = self.z[:-1], float(self.z[-1])
-        norm = float(np.linalg.norm(w))
         reach = max(np.abs(A @ w).max(), np.abs(B @ w).max())
-        if not np.isfinite(norm) or norm == 0.0 or reach <= 1e-10 * abs(b):
+        if not reach > 1e-10 * abs(b):
             raise ValueError(
                 "a plane came out without a direction (w = 0): the data leave nothing to choose "
                 "by; lower the penalty, or check for duplicated samples and equal class means"
             )
-        if w[np.abs(w).argmax()] < 0:
-            norm = -norm
+        norm = np.copysign(np.linalg.norm(w), w[np.abs(w).argmax()])
         return w / norm, b / norm
 
 
 def lowest(planes: Iterable[PlaneFit], margin: float) -> PlaneFit:
-    """Return the plane of lowest objective; where two agree to a relative margin, the earlier.
-
-    Two starts that lead to one minimum end at values which only rounding tells apart.
-    """
+    """Return the plane of lowest objective; where two agree to a relative margin, the earlier."""
     best, *others = planes
     for other in others:
         if other.objective < best.objective - margin * abs(best.objective):
@@ -378,12 +329,10 @@ def lowest(planes: Iterable[PlaneFit], margin: float) -> PlaneFit:
 class PlanePairClassifier(PanelMethod, NearerPlane, ClassifierMixin, BaseEstimator):
     """A classifier that fits a plane to each class and decides by the nearer one.
 
-    A method gives either :meth:`_fit_plane`, for the plane that is near the first block and far
-    from the second, or :meth:`_fit_planes`, for both at once.
-
-    The panel is the union of the planes' non-zero features or, with ``n_features``, as many as
-    that of the heaviest (largest ``|w_f|`` over the two unit planes); then :meth:`_refit_planes`
-    finds the planes anew on the panel.
+    A method gives ``_fit_plane(A, B)``, for the plane near the first block and far from the second,
+    or :meth:`_fit_planes`. The panel is the union of the planes' non-zero features or, with
+    ``n_features``, as many as that of the heaviest (largest ``|w_f|`` over the two unit planes,
+    then the nearest to entering); then :meth:`_refit_planes` finds the planes anew on it.
     """
 
     def _fit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
@@ -393,9 +342,8 @@ class PlanePairClassifier(PanelMethod, NearerPlane, ClassifierMixin, BaseEstimat
         """Return planes on the panel's columns; by default by the method itself."""
         return self._fit_planes(A, B)
 
-    def _fit(self, problem: ClassBlocks) -> None:
+    def _fit(self, problem: ClassBlocks, size: int | None) -> None:
         A, B = problem.blocks
-        size = self._panel_size(problem)
         planes = kept = self._fit_planes(A, B)
         late = " and ".join(str(i) for i, plane in enumerate(planes) if not plane.converged)
         if late:

@@ -1,7 +1,5 @@
 """Nested panels: project the features on the extreme generalized singular vector, shave, repeat."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, NamedTuple
 
@@ -11,9 +9,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from .._typing import BoolArray, IntArray
-from .._typing import Float64Array as Array
 from .._validate import check_integer
-from .base import ClassBlocks, PanelMethod, eigenpair, order_features, second_moment, with_bias
+from .base import (
+    Array,
+    ClassBlocks,
+    PanelMethod,
+    eigenpair,
+    order_features,
+    second_moment,
+    with_bias,
+)
 
 
 class Shaving(NamedTuple):
@@ -26,13 +31,11 @@ class Shaving(NamedTuple):
 
 
 def extreme_direction(rows: Array, second: BoolArray, floor: float) -> tuple[float, Array]:
-    """Find the most extreme generalized singular vector of two classes, seen from the samples.
+    """Return the extreme quotient, at least one, and a vector that projects the features.
 
-    `rows` are samples in any coordinates that keep inner products. Returns the quotient of
-    `GeneShaving` or, where the smallest was taken, one over it; and a vector with which the inner
-    products of the features are their loadings, up to scale.
+    `rows` are samples in any coordinates that keep inner products.
     """
-    n, r = rows.shape
+    r = rows.shape[1]
     G, H = (second_moment(with_bias(rows[members])) for members in (~second, second))
     for moment in (G, H):
         moment.flat[: r * (r + 1) : r + 2] += floor  # the bias has none
@@ -40,8 +43,7 @@ def extreme_direction(rows: Array, second: BoolArray, floor: float) -> tuple[flo
     ratio, z = largest if largest[0] * smallest[0] >= 1.0 else (1.0 / smallest[0], smallest[1])
     # The vector's column of X is proportional to G z and to H z. Their difference is free of the
     # floor, and so of w: it needs the samples' distances alone.
-    count = np.count_nonzero(second)
-    share = np.where(second, 1.0 / count, -1.0 / (n - count))
+    share = second / second.sum() - ~second / (~second).sum()
     return ratio, share * (rows @ z[:-1] + z[-1])
 
 
@@ -52,38 +54,36 @@ def explained_by_class(values: Array, second: BoolArray) -> float:
     return float(np.corrcoef(values, second)[0, 1] ** 2)
 
 
-def shave(X: Array, second: BoolArray, tau: float, fraction: float) -> Shaving:
+def shave(X: Array, second: BoolArray, tau: float) -> Shaving:
     """Shave a table of standardised samples, `second` class or not, down to one feature."""
     n, m = X.shape
     features, left = np.ascontiguousarray(X.T), np.arange(m)
-    counts = np.where(second, np.count_nonzero(second), n - np.count_nonzero(second))
     sizes, ratios, explained, dropped = [], [], [], []
     while k := len(left):
         rows = features.T
         if k > n:  # the triangular factor of X' has the same inner products
             rows = linalg.qr(features, mode="r", check_finite=False)[0][:n].T
-        floor = tau * 0.5 * float((np.square(rows).sum(axis=1) / counts).sum()) / min(k, n)
+        moments = [np.square(rows[members]).sum() / members.sum() for members in (~second, second)]
+        floor = tau * float(np.mean(moments)) / min(k, n)
         ratio, direction = extreme_direction(rows, second, floor)
         projection = features @ direction
         sizes.append(k)
         ratios.append(ratio)
         explained.append(explained_by_class(np.sign(projection) @ features / k, second))
         order = order_features(projection)
-        keep = k - max(1, int(fraction * k))
+        keep = k - max(1, k // 10)
         dropped.append(left[order[keep:]])
         kept = np.sort(order[:keep])
         features, left = features[kept], left[kept]
-    return Shaving(
-        np.concatenate(dropped[::-1]), np.array(sizes), np.array(ratios), np.array(explained)
-    )
+    curves = (np.array(values) for values in (sizes, ratios, explained))
+    return Shaving(np.concatenate(dropped[::-1]), *curves)
 
 
 @dataclass(eq=False, repr=False)
 class GeneShaving(PanelMethod, BaseEstimator):
     r"""Shave off the features with the smallest projections, again and again. A reconstruction.
 
-    For the features that are left, of the largest and the smallest value over planes
-    :math:`z = [w; b]` of
+    Of the largest and the smallest value over planes :math:`z = [w; b]` of
 
     .. math:: \rho(z) = \frac{\|A w + e b\|^2 / n_A + \phi \|w\|^2}
                              {\|B w + e b\|^2 / n_B + \phi \|w\|^2}
@@ -92,38 +92,24 @@ class GeneShaving(PanelMethod, BaseEstimator):
     projected on its vector, the tenth with the smallest projections is dropped, and all is repeated
     until one is left. Of these nested sets the panel is the one whose mean feature, signed by the
     projections, has the largest share of its variance between the classes, less the mean of that
-    share over tables with permuted labels, which go through the same shaving (the gap statistic).
+    share over tables with permuted labels (the gap statistic).
 
-    Parameters
-    ----------
-    fraction : float, default=0.1
-        Share of the features that each step drops, in (0, 1); at least one is dropped.
-    tau : float, default=1.0
-        The floor :math:`\phi`, at least 1e-8, in units of the classes' mean second moment over as
-        many directions as there are samples, or features left if these are fewer.
-    n_permutations : int, default=10
-        Permuted tables for the gap statistic. Not used when `n_features` is given.
-    n_features : int or None, default=None
-        Size of the panel. None takes the one with the largest gap, the smallest if several have.
-    %(standardize)s
-    random_state : int, RandomState instance or None, default=0
-        Draws the permutations.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (2,)
-    sizes_, ratios_, explained_, gaps_ : ndarray of shape (n_steps,)
-        Of each set: size (it is ``feature_order_[:size]``), extreme quotient (oriented to be at
-        least one), share of the variance, and gap (None when `n_features` is given).
-    %(panel)s
-
-    Notes
-    -----
     The text of [1]_ was not at hand. Described are the projection on a direction of the generalized
     SVD and the repeated removal of the smallest; from [2]_ are the tenth, the nested sets, the
     signed mean and the gap statistic. Chosen here: the two classes as the pair; the column of ones,
-    which lets a difference of the class means count; the floor, without which every direction is
-    extreme once there are more features than samples; and the permutation of labels.
+    which lets a difference of the class means count; the floor; and the permutation of labels.
+
+    Parameters
+    ----------
+    tau : float, default=1.0
+        The floor :math:`\phi`, at least 1e-8, in units of the classes' mean second moment over as
+        many directions as there are samples, or features left if these are fewer.
+    n_permutations, random_state : int, default=10, and seed, default=0
+        Permuted tables for the gap statistic. Not used when `n_features` is given.
+    %(selector)s
+    sizes_, ratios_, explained_, gaps_ : ndarray of shape (n_steps,)
+        Of each set: size (it is ``feature_order_[:size]``), extreme quotient (oriented to be at
+        least one), share of the variance, and gap (None when `n_features` is given).
 
     References
     ----------
@@ -135,41 +121,31 @@ class GeneShaving(PanelMethod, BaseEstimator):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sparsegsvp.datasets import make_planted
     >>> from sparsegsvp.related import GeneShaving
     >>> data = make_planted(40, 200, 10, effect=3.0)
-    >>> model = GeneShaving(n_features=10).fit(data.X, data.y)
-    >>> np.array_equal(model.get_support(indices=True), data.support)
+    >>> bool(GeneShaving(n_features=10).fit(data.X, data.y).support_[data.support].all())
     True
     """
 
     _: KW_ONLY
-    fraction: float = 0.1
     tau: float = 1.0
     n_permutations: int = 10
     random_state: int | np.random.RandomState | None = 0
-    _bounds: ClassVar = {"fraction": {"above": 0, "below": 1}, "tau": {"least": 1e-8}}
+    _bounds: ClassVar = {"tau": {"least": 1e-8}}
 
     def _check_parameters(self) -> None:
         check_integer("n_permutations", self.n_permutations, least=1)
 
-    def _fit(self, problem: ClassBlocks) -> None:
-        size = self._panel_size(problem)
+    def _fit(self, problem: ClassBlocks, size: int | None) -> None:
         table = np.concatenate(problem.centred())
         second = np.repeat([False, True], [len(block) for block in problem.blocks])
-        settings = self.tau, self.fraction
-        result = shave(table, second, *settings)
+        order, self.sizes_, self.ratios_, self.explained_ = shave(table, second, self.tau)
         self.gaps_ = None
         if size is None:
             rng = check_random_state(self.random_state)
-            chance = [
-                shave(table, rng.permutation(second), *settings).explained
-                for _ in range(self.n_permutations)
-            ]
-            self.gaps_ = result.explained - np.mean(chance, axis=0)
-            size = int(result.sizes[np.flatnonzero(self.gaps_ >= self.gaps_.max() - 1e-10)[-1]])
-        self.sizes_ = result.sizes
-        self.ratios_ = result.ratio
-        self.explained_ = result.explained
-        self._set_panel(problem, result.order, result.order[:size])
+            permuted = (rng.permutation(second) for _ in range(self.n_permutations))
+            chance = [shave(table, labels, self.tau).explained for labels in permuted]
+            self.gaps_ = self.explained_ - np.mean(chance, axis=0)
+            size = int(self.sizes_[np.flatnonzero(self.gaps_ >= self.gaps_.max() - 1e-10)[-1]])
+        self._set_panel(problem, order, order[:size])

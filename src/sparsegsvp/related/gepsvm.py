@@ -1,23 +1,19 @@
 """Proximal planes from two generalised eigenvalue problems."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from .._typing import Float64Array as Array
 from .._typing import IntArray
-from .base import PlaneFit, PlanePairClassifier, RowSpace, eigenpair, second_moment
+from .base import Array, PlaneFit, PlanePairClassifier, RowSpace, eigenpair, second_moment
 
 
 def ridge_plane(A: Array, B: Array, delta: float, features: IntArray | None = None) -> PlaneFit:
     """Minimise ``z'(G + delta I)z / z'Hz`` exactly, over all features or some.
 
     In the row space of the blocks H is singular as soon as there are more features than samples of
-    B, so the inverted pair is solved, for its largest eigenvalue. The plane has
-    ``z'(G + delta I)z = 1``.
+    B, so the inverted pair is solved, for its largest eigenvalue: ``z'(G + delta I)z = 1``.
     """
     used = np.arange(A.shape[1]) if features is None else features
     space = RowSpace.of([A, B] if features is None else [A[:, used], B[:, used]])
@@ -44,30 +40,19 @@ def ridge_planes(A: Array, B: Array, delta: float) -> tuple[PlaneFit, PlaneFit]:
 class GEPSVM(PlanePairClassifier):
     r"""Proximal support vector machine by generalised eigenvalues.
 
-    Each class gets the plane that is nearest to its own samples and farthest from the other
-    class's. With :math:`z = [w; b]`, :math:`G = [A\ e]^T [A\ e] / n_A` and
-    :math:`H = [B\ e]^T [B\ e] / n_B`, the first plane is
+    With :math:`z = [w; b]`, :math:`G = [A\ e]^T [A\ e] / n_A` and
+    :math:`H = [B\ e]^T [B\ e] / n_B`, the plane near class A and far from class B is
 
-    .. math:: \min_{z \ne 0} \frac{z^T (G + \delta I) z}{z^T H z} ,
+    .. math:: \min_{z \ne 0} \frac{z^T (G + \delta I) z}{z^T H z} ;
 
-    the eigenvector of the smallest eigenvalue; for the second, A and B change roles. A sample
-    belongs to the class whose plane is nearer. With more features than samples the problem is
-    solved exactly in the row space of the data: the ridge keeps the optimum there.
+    for the second, A and B change roles. With more features than samples it is solved exactly in
+    the row space of the data: the ridge keeps the optimum there.
 
     Parameters
     ----------
     delta : float, default=1.0
-        Ridge, > 0, per mean squared distance; the original's, which adds it to sums of squares,
-        is ``n_A * delta``.
-    %(panel_size)s
-    %(standardize)s
-
-    Attributes
-    ----------
+        Ridge, > 0; the original's, which adds it to sums of squares, is ``n_A * delta``.
     %(planes)s
-    objective_ : ndarray of shape (2,)
-        The two quotients, on all features.
-    %(panel)s
 
     References
     ----------
@@ -76,16 +61,10 @@ class GEPSVM(PlanePairClassifier):
 
     Examples
     --------
-    Two crossing lines, which no single plane separates:
-
-    >>> import numpy as np
     >>> from sparsegsvp.related import GEPSVM
-    >>> t = np.linspace(-3, 3, 20)
-    >>> noise = 0.05 * np.cos(7 * t)
-    >>> X = np.vstack([np.column_stack([t, t + noise]), np.column_stack([t, noise - t])])
-    >>> y = np.repeat(["rising", "falling"], 20)
-    >>> GEPSVM(delta=0.01).fit(X, y).predict([[2.0, 2.1], [2.0, -2.1]])
-    array(['rising', 'falling'], dtype='<U7')
+    >>> X = [[-2, -2.1], [0, 0.1], [2, 1.9], [-2, 2.1], [0, -0.1], [2, -1.9]]  # two crossing lines
+    >>> GEPSVM(delta=0.01).fit(X, [0, 0, 0, 1, 1, 1]).predict([[3, 3], [3, -3]])
+    array([0, 1])
     """
 
     delta: float = 1.0

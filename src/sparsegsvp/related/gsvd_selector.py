@@ -1,18 +1,16 @@
 """Features ranked by their loadings in the generalized SVD of the two classes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import entr
 from sklearn.base import BaseEstimator
 
 from .._typing import BoolArray
-from .._typing import Float64Array as Array
 from ..linalg import gsvd
-from .base import ClassBlocks, PanelMethod, RowSpace, moment_factor, order_features
+from .base import Array, ClassBlocks, PanelMethod, RowSpace, moment_factor, order_features
 
 # Left factors, sigma (n_classes, r), the right factor, and what tells its r columns apart.
 Decomposition = tuple[list[Array], Array, Array, Array]
@@ -23,19 +21,22 @@ class GSVDSelector(PanelMethod, BaseEstimator):
     r"""Select features by their loadings in the generalized SVD of the two classes.
 
     The standardised blocks of the two classes, each with a column of ones and divided by the
-    root of its number of samples, are decomposed with one right factor for both,
+    root of its number of samples, are decomposed with one right factor, of unit columns, for both,
 
     .. math:: [A\ e]/\sqrt{n_A} = U \,\mathrm{diag}(s_1)\, X^T, \qquad
-              [B\ e]/\sqrt{n_B} = V \,\mathrm{diag}(s_2)\, X^T ,
+              [B\ e]/\sqrt{n_B} = V \,\mathrm{diag}(s_2)\, X^T .
 
-    with unit columns of X. A component k has an angular distance, 0 where it is shared evenly and
-    :math:`\pm\pi/4` where it is exclusive to a class, and a significance in each class i,
+    A component k has an angular distance, 0 where it is shared evenly and :math:`\pm\pi/4` where it
+    is exclusive to a class, and a significance in each class i,
 
     .. math:: \theta_k = \arctan(s_{1k} / s_{2k}) - \pi/4 , \qquad
               p_{ik} = s_{ik}^2 / \textstyle\sum_l s_{il}^2 .
 
-    Those with :math:`|\theta_k| \ge` ``threshold`` are kept (the most exclusive one if there is
-    none), and features ranked by :math:`\sum_{k\ \mathrm{kept}} \max_i(p_{ik})\, x_{fk}^2`.
+    Those with :math:`|\theta_k| \ge` ``threshold`` are kept (at least the most exclusive one), and
+    features ranked by :math:`\sum_{k\ \mathrm{kept}} \max_i(p_{ik})\, x_{fk}^2`; by default the
+    panel has those at or above the mean. In the original the two data sets share their arrays and
+    differ in their genes; here they share the features, so the loadings are X's, and the column of
+    ones makes a difference of the class means a component.
 
     Parameters
     ----------
@@ -46,25 +47,13 @@ class GSVDSelector(PanelMethod, BaseEstimator):
         directions as there are samples, or features if these are fewer. 0 is the original, where
         with more features than samples every direction is exclusive to one class. It enters as
         rows :math:`\sqrt{floor}\,[I\ 0]` below both blocks; significances count the data's only.
-    n_features : int or None, default=None
-        Size of the panel. None keeps the features whose squared score is at least the mean.
-    %(standardize)s
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (2,)
-    angular_distance_ : ndarray of shape (r,)
-        :math:`\theta`, in descending order.
-    significance_ : ndarray of shape (2, r)
-        :math:`p`; its rows sum to one.
-    %(components)s
-    %(panel)s
-
-    Notes
-    -----
-    In the original the two data sets share their arrays and differ in their genes; here they
-    share the features and differ in their samples, so the loadings are X's. The column of ones
-    makes a difference of the class means a component.
+    %(selector)s
+    angular_distance_, significance_ : ndarray of shapes (r,) and (2, r)
+        :math:`\theta`, in descending order, and :math:`p`.
+    entropy_ : ndarray of shape (2,)
+        How evenly the significances of a class are spread, from 0 to 1.
+    kept_, scores_ : ndarray of shapes (r,) and (n_features_in_,)
+        The components that counted, and the root of the sum above, zero for constant features.
 
     References
     ----------
@@ -74,12 +63,10 @@ class GSVDSelector(PanelMethod, BaseEstimator):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sparsegsvp.datasets import make_planted
     >>> from sparsegsvp.related import GSVDSelector
     >>> data = make_planted(40, 200, 10, effect=3.0)
-    >>> model = GSVDSelector(n_features=10).fit(data.X, data.y)
-    >>> np.array_equal(model.get_support(indices=True), data.support)
+    >>> bool(GSVDSelector(n_features=10).fit(data.X, data.y).support_[data.support].all())
     True
     """
 
@@ -99,18 +86,15 @@ class GSVDSelector(PanelMethod, BaseEstimator):
         size = np.abs(values)
         return size >= min(self.threshold, size.max())
 
-    def _fit(self, problem: ClassBlocks) -> None:
-        size = self._panel_size(problem)
-        significance, loadings, values = self._components(problem.centred())
+    def _fit(self, problem: ClassBlocks, size: int | None) -> None:
+        p, loadings, values = self._components(problem.centred())
         kept = self._keep(values)
-        scores = np.sqrt(loadings[:, kept] ** 2 @ significance[:, kept].max(axis=0))
+        scores = np.sqrt(loadings[:, kept] ** 2 @ p[:, kept].max(axis=0))
         order = order_features(scores)
         # The margin keeps rounding from deciding where all scores are equal.
         heavy = np.flatnonzero(scores**2 >= np.mean(scores**2) * (1.0 - 1e-10))
-        bits = -significance * np.log(np.where(significance > 0.0, significance, 1.0))
-        self.significance_ = significance
-        self.entropy_ = bits.sum(axis=1) / math.log(max(len(values), 2))
-        self.kept_ = kept
+        self.kept_, self.significance_ = kept, p
+        self.entropy_ = entr(p).sum(axis=1) / math.log(max(len(values), 2))
         self.scores_ = np.zeros(self.n_features_in_)
         self.scores_[problem.features] = scores
         self._set_panel(problem, order, heavy if size is None else order[:size])

@@ -1,15 +1,13 @@
 """Features ranked by their loadings in the higher-order generalized SVD of the classes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 from .._typing import BoolArray
-from .._typing import Float64Array as Array
 from .._validate import check_choice
 from ..linalg import hogsvd
+from .base import Array
 from .gsvd_selector import Decomposition, GSVDSelector
 
 
@@ -18,48 +16,32 @@ class HOGSVDSelector(GSVDSelector):
     r"""Select features by their loadings in the higher-order GSVD of all classes.
 
     A reconstruction: `GSVDSelector` for N classes, with which it agrees for two and ``tau > 0``.
-    Their blocks, each with a column of ones and divided by the root of its number of samples, are
-    decomposed with one right factor,
+    One right factor serves all blocks,
 
     .. math:: [C_i\ e]/\sqrt{n_i} = U_i \,\mathrm{diag}(s_i)\, V^T, \qquad i = 1, \dots, N .
 
     The columns of V are eigenvectors of the mean of all quotients of two classes' second moments.
-    Their eigenvalues :math:`\lambda_k \ge 1` are 1 where all classes share a direction evenly, and
-    large where it is exclusive to some. A direction in which one class alone stands out by an
-    angular distance :math:`\theta` has
+    Their eigenvalues :math:`\lambda_k \ge 1` are 1 where all classes share a direction evenly. A
+    direction in which one class alone stands out by an angular distance :math:`\theta` has
 
     .. math:: \lambda(\theta) = (x + 1/x + N - 2) / N , \qquad x = \tan^2(\pi/4 + \theta) .
 
     Components with :math:`\lambda_k \ge \lambda(\mathrm{threshold})` count as exclusive, the
-    others as shared; of those that are asked for at least one is kept.
+    others as shared; at least one is kept. No gene selector of the authors of the decomposition
+    was at hand. Chosen here: the classes as the matrices, the column of ones, the floor, the
+    threshold and the score.
 
     Parameters
     ----------
     kind : {"exclusive", "shared"}, default="exclusive"
         The components that features are ranked by.
-    threshold : float, default=pi/8
-        :math:`\theta` above, in [0, pi/4].
-    tau : float, default=1.0
-        Floor under the second moments of all classes, as in `GSVDSelector`. With 0 and
-        rank-deficient classes the shift of `hogsvd` takes its place.
-    n_features : int or None, default=None
-        Size of the panel. None keeps the features whose squared score is at least the mean.
-    %(standardize)s
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
+    threshold, tau : float, default=pi/8 and 1.0
+        :math:`\theta` above, and the floor, as in `GSVDSelector`.
+    %(selector)s
     eigenvalues_ : ndarray of shape (r,)
         :math:`\lambda`, in ascending order.
-    significance_ : ndarray of shape (n_classes, r)
-        Share of each component in a class's second moment.
-    %(components)s
-    %(panel)s
-
-    Notes
-    -----
-    No gene selector of the authors of the decomposition was at hand. Chosen here: the classes as
-    the matrices, the column of ones, the floor, the threshold and the score.
+    significance_, entropy_, kept_, scores_ : ndarray
+        As in `GSVDSelector`, of N classes.
 
     References
     ----------
@@ -69,12 +51,10 @@ class HOGSVDSelector(GSVDSelector):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sparsegsvp.datasets import make_planted
     >>> from sparsegsvp.related import HOGSVDSelector
     >>> data = make_planted(60, 100, 12, effect=3.0, n_classes=3)
-    >>> model = HOGSVDSelector(n_features=12).fit(data.X, data.y)
-    >>> np.array_equal(model.get_support(indices=True), data.support)
+    >>> bool(HOGSVDSelector(n_features=12).fit(data.X, data.y).support_[data.support].all())
     True
     """
 

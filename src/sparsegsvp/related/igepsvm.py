@@ -1,14 +1,11 @@
 """Proximal planes from two ordinary eigenvalue problems: a difference in place of a quotient."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
 from scipy import linalg
 
-from .._typing import Float64Array as Array
-from .base import PlaneFit, PlanePairClassifier, RowSpace, second_moment
+from .base import Array, PlaneFit, PlanePairClassifier, RowSpace, second_moment
 
 
 @dataclass(eq=False, repr=False)
@@ -19,23 +16,14 @@ class IGEPSVM(PlanePairClassifier):
 
     .. math:: \min_{\|z\| = 1} z^T (G - \nu H) z ,
 
-    an ordinary eigenvector, so nothing has to be inverted; for the second plane, A and B change
-    roles. The original adds :math:`\delta \|z\|^2`, on unit vectors a constant, which changes no
-    plane: there is no such parameter here.
+    an ordinary eigenvector; for the second, A and B change roles. The original adds
+    :math:`\delta \|z\|^2`, on unit vectors a constant: there is no such parameter here.
 
     Parameters
     ----------
     nu : float, default=1.0
         Weight of the distance to the other class, > 0. No value serves all data.
-    %(panel_size)s
-    %(standardize)s
-
-    Attributes
-    ----------
     %(planes)s
-    objective_ : ndarray of shape (2,)
-        The two eigenvalues, on all features.
-    %(panel)s
 
     References
     ----------
@@ -44,13 +32,10 @@ class IGEPSVM(PlanePairClassifier):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sparsegsvp.related import IGEPSVM
-    >>> t = np.linspace(-3, 3, 20)
-    >>> X = np.vstack([np.column_stack([t, t]), np.column_stack([t, -t])])
-    >>> y = np.repeat(["rising", "falling"], 20)
-    >>> IGEPSVM().fit(X, y).predict([[2.0, 2.1], [2.0, -2.1]])
-    array(['rising', 'falling'], dtype='<U7')
+    >>> X = [[-2, -2], [0, 0], [2, 2], [-2, 2], [0, 0], [2, -2]]  # two crossing lines
+    >>> IGEPSVM().fit(X, [0, 0, 0, 1, 1, 1]).predict([[3, 3], [3, -3]])
+    array([0, 1])
     """
 
     nu: float = 1.0

@@ -1,16 +1,13 @@
 """Sparse planes by majorising a smooth count of the features."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
 
-from .._typing import Float64Array as Array
 from .._typing import IntArray
-from .base import PlaneFit, PlanePairClassifier, lowest, moment_factor, shorten
+from .base import Array, PlaneFit, PlanePairClassifier, lowest, moment_factor, shorten
 from .gepsvm import ridge_plane, ridge_planes, ridge_slope
 
 
@@ -85,40 +82,28 @@ class IRQM(PlanePairClassifier):
     .. math:: \max_z\ z^T H z - \lambda \sum_f g(|w_f|) \quad \text{on} \quad
               z^T (G + \delta I) z \le 1, \qquad g(t) = \frac{\log(1 + t/p)}{\log(1 + 1/p)} ,
 
-    and for the second the classes change roles. As p falls to zero, g becomes the count of
-    features; below :math:`p / 10` it is replaced by a parabola. Each step puts a quadratic
-    majorant, :math:`g(t) \le c_f t^2 + \text{constant}`, in its place and goes to the leading
-    eigenvector of :math:`(H - \lambda\,\mathrm{diag}(c), G + \delta I)`: the objective never falls.
+    and for the second the classes change roles; ``objective_`` is the negative. As p falls to zero,
+    g becomes the count of features; below :math:`p / 10`, where weights end as zeros, it is a
+    parabola. Each step puts a quadratic majorant, :math:`g(t) \le c_f t^2 + \text{constant}`, in
+    its place and goes to the leading eigenvector of
+    :math:`(H - \lambda\,\mathrm{diag}(c), G + \delta I)`: the objective never gets worse.
 
     Known of the original are problem, majorant and smoothing. Chosen here: a bias that is not
     penalised; the unit of :math:`\lambda`, by how much the best feature raises the quotient
-    :math:`z^T H z / z^T (G + \delta I) z` above that of the bias; the end of the parabola; p
-    falling in three stages from ten times its value; and the starts, of which the higher end is
-    kept: the plane on all features that alone raise the quotient by :math:`\lambda`, and on the
-    best one. A small ``rho`` lets noise features in, as they always offer some spread.
+    :math:`z^T H z / z^T (G + \delta I) z` above that of the bias; p falling in three stages from
+    ten times its value; and the starts, of which the better end is kept: the plane on all features
+    that alone raise the quotient by :math:`\lambda`, and on the best one.
 
     Parameters
     ----------
     rho : float, default=0.5
-        :math:`\lambda` in the unit above, in (0, 1]. Larger is sparser.
+        :math:`\lambda` in the unit above, in (0, 1]. A small one lets noise features in.
     p : float, default=1e-3
         Smoothing of the count, > 0, in units of the weights; smaller is nearer to it.
     delta : float, default=1.0
         Ridge, > 0.
-    %(panel_size)s
-    %(standardize)s
-    %(tol)s
-    max_iter : int, default=500
-        Steps of each stage.
-
-    Attributes
-    ----------
+    %(steps)s
     %(planes)s
-    objective_ : ndarray of shape (2,)
-        The negative of the objective, before weights below :math:`p / 10` are set to zero.
-    %(iterations)s
-        Negative, and of the last stage.
-    %(panel)s
 
     References
     ----------
@@ -127,12 +112,10 @@ class IRQM(PlanePairClassifier):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sparsegsvp.datasets import make_planted
     >>> from sparsegsvp.related import IRQM
     >>> data = make_planted(60, 500, 3, effect=3.0)
-    >>> model = IRQM().fit(data.X, data.y)
-    >>> np.array_equal(model.get_support(indices=True), data.support)
+    >>> bool((IRQM().fit(data.X, data.y).get_support(indices=True) == data.support).all())
     True
     """
 
@@ -157,20 +140,19 @@ class IRQM(PlanePairClassifier):
         """Majorise and solve, stage by stage, from the plane on some features."""
         z = ridge_plane(A, B, self.delta, features).z
         F, E = shorten(moment_factor(A)), shorten(moment_factor(B))
-        history: list[float] = []
-        converged, count = False, SmoothCount(self.p)
         for factor in (10.0, 10.0**0.5, 1.0):
             count = SmoothCount(factor * self.p)
-            history = [weight * count.value(z[:-1]) - float(np.square(E @ z).sum())]
-            converged = False
+            gain = float(np.square(E @ z).sum())
+            history, converged = [weight * count.value(z[:-1]) - gain], False
             while not converged and len(history) <= self.max_iter:
                 price = np.append(weight * count.curvature(z[:-1]), 0.0)
-                quotient = float(np.square(E @ z).sum() - price @ z**2)
-                z = leading_plane(F, E, self.delta, price, max(quotient, 1.0 / (1.0 + self.delta)))
-                history.append(weight * count.value(z[:-1]) - float(np.square(E @ z).sum()))
+                start = max(gain - float(price @ z**2), 1.0 / (1.0 + self.delta))
+                z = leading_plane(F, E, self.delta, price, start)
+                gain = float(np.square(E @ z).sum())
+                history.append(weight * count.value(z[:-1]) - gain)
                 converged = history[-2] - history[-1] <= self.tol * abs(history[-1])
-        score = np.abs(ridge_slope(A, B, self.delta, z, 1.0 / float(np.square(E @ z).sum())))
-        z = np.append(np.where(np.abs(z[:-1]) > count.eps, z[:-1], 0.0), z[-1])
+        score = np.abs(ridge_slope(A, B, self.delta, z, 1.0 / gain))
+        z[:-1][np.abs(z[:-1]) <= count.eps] = 0.0
         return PlaneFit(z, history, score[:-1], len(history) - 1, converged)
 
     def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:

@@ -9,24 +9,17 @@ its multiplier. It ends on the exact solution of its sign pattern, so a caller c
 and see a monotone objective to rounding.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import linalg
 
-from .._typing import Float64Array as Array
+from .base import Array
+
+# Violations below this part of the l1 weight are rounding.
+_TOL = 1e-9
 
 
 def lasso(
-    F: Array,
-    ridge: float,
-    c: Array,
-    l1: float,
-    start: Array,
-    *,
-    equality: Array | None = None,
-    tol: float = 1e-9,
-    max_iter: int = 500,
+    F: Array, ridge: float, c: Array, l1: float, start: Array, *, equality: Array | None = None
 ) -> tuple[Array, Array, bool]:
     """Return the solution, the gradient of the smooth part, and whether the search ended.
 
@@ -36,17 +29,17 @@ def lasso(
     z, gradient = start, np.zeros(len(start))
     work = np.union1d(np.flatnonzero(z), [len(z) - 1])
     lowest = np.inf
-    for _ in range(max_iter):
+    for _ in range(500):
         Q = F[:, work].T @ F[:, work] + ridge * np.eye(len(work))
         g = None if equality is None else equality[work]
-        inner, multiplier, converged = _sign_search(Q, c[work], g, l1, z[work], tol)
+        inner, multiplier, converged = _sign_search(Q, c[work], g, l1, z[work])
         z = np.zeros(len(start))
         z[work] = inner
         image = F[:, work] @ inner
         gradient = 2.0 * (F.T @ image + ridge * z - c)
         if equality is not None:
             gradient -= 2.0 * multiplier * equality
-        excess = np.abs(gradient) - (1.0 + tol) * l1
+        excess = np.abs(gradient) - (1.0 + _TOL) * l1
         excess[work] = -np.inf
         violators = np.flatnonzero(excess > 0)
         if not len(violators) or not converged:
@@ -63,7 +56,7 @@ def lasso(
 
 
 def _sign_search(
-    Q: Array, c: Array, g: Array | None, l1: float, z: Array, tol: float
+    Q: Array, c: Array, g: Array | None, l1: float, z: Array
 ) -> tuple[Array, float, bool]:
     """Return the minimiser on a Gram matrix small enough to factor, and the multiplier.
 
@@ -113,7 +106,7 @@ def _sign_search(
         gradient = 2.0 * (Q @ z - c)
         if g is not None:
             gradient -= 2.0 * multiplier * g
-        excess = np.abs(gradient) - (1.0 + tol) * l1
+        excess = np.abs(gradient) - (1.0 + _TOL) * l1
         excess[(signs != 0) | barred] = -np.inf
         entering = int(excess.argmax())
         if not excess[entering] > 0:

@@ -1,17 +1,18 @@
 """Proximal planes in the l1 norm."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
 
-from .._typing import Float64Array as Array
 from .._validate import check_choice
-from .base import PlaneFit, PlanePairClassifier, RowSpace, lowest, with_bias
+from .base import Array, PlaneFit, PlanePairClassifier, RowSpace, lowest, with_bias
 from .gepsvm import ridge_plane
+
+# Smoothing of absolute values in the reweighted steps, in units of the other class's mean distance,
+# and of the heaviest weight at the start.
+EPS = 1e-4
 
 
 def starts(A: Array, B: Array) -> list[Array]:
@@ -31,99 +32,19 @@ def l1_ratio(A: Array, B: Array, z: Array) -> float:
     return float(np.abs(A @ z).mean() / np.abs(B @ z).mean())
 
 
-def ascend(A: Array, B: Array, z: Array, tol: float, max_iter: int) -> tuple[Array, list[float]]:
-    """Climb the logarithm of the inverse ratio on the sphere, from z.
-
-    The direction is ``sum_j sign(b_j'z) b_j / sum |b_j'z| - sum_i sign(a_i'z) a_i / sum |a_i'z|``.
-    Its step is halved until the ratio falls, so that the ratio never rises; where no step
-    helps the point is a kink, with samples on the plane, and the climb ends.
-    """
-    z = z / np.linalg.norm(z)
-    history = [l1_ratio(A, B, z)]
-    eta = 1.0
-    while len(history) <= max_iter and history[-1] > 0.0:  # at 0 all of A lies on the plane
-        pa, pb = A @ z, B @ z
-        uphill = np.sign(pb) @ B / np.abs(pb).sum() - np.sign(pa) @ A / np.abs(pa).sum()
-        while True:
-            trial = z + eta * uphill
-            trial /= np.linalg.norm(trial)
-            ratio = l1_ratio(A, B, trial)
-            if ratio < (1.0 - tol) * history[-1]:
-                break
-            eta *= 0.5
-            if eta < 1e-12:
-                return z, history
-        z = trial
-        history.append(ratio)
-        eta *= 4.0
-    return z, history
-
-
 def weighted_solve(A: Array, row: Array, diagonal: Array, g: Array) -> Array:
     """Solve ``(A' diag(row) A + diag(diagonal)) z = g`` on the smaller side of A."""
     if A.shape[1] <= A.shape[0]:
-        S = (A * row[:, None]).T @ A
-        S.flat[:: len(S) + 1] += diagonal
+        S = (A * row[:, None]).T @ A + np.diag(diagonal)
         try:
             return linalg.cho_solve(linalg.cho_factor(S, check_finite=False), g)
         except linalg.LinAlgError:
             # collinear columns and a vanishing penalty: the shortest of the solutions
             return linalg.pinvh(S, check_finite=False) @ g
     scaled = A / diagonal
-    core = A @ scaled.T
-    core.flat[:: len(core) + 1] += 1.0 / row
-    inner = linalg.solve(core, scaled @ g, assume_a="pos", overwrite_a=True, check_finite=False)
+    core = A @ scaled.T + np.diag(1.0 / row)
+    inner = linalg.solve(core, scaled @ g, assume_a="pos", check_finite=False)
     return g / diagonal - scaled.T @ inner
-
-
-def reweight(
-    A: Array, B: Array, z: Array, delta: float, p: float, eps: float, tol: float, max_iter: int
-) -> tuple[Array, list[float], bool]:
-    """Minimise ``mean sqrt((A z)^2 + eps^2) + delta ||z||_p^p`` on ``mean |B z| = 1`` from z.
-
-    Both sums are concave in the squares, so their tangents there are quadratic majorants. The
-    denominator is convex: its tangent ``g'z = 1`` at a point of the set leaves a minimiser with
-    ``mean |B z| >= 1``, and scaling that back lowers both sums. A step costs one linear system.
-    For p at most 1 nearly all weights fall toward zero, where the majorant holds them for good:
-    their columns are left out when most are below the floor and the objective does not rise by it.
-    Returns z, the objective from the start on, and whether it converged.
-    """
-    columns, size = np.arange(len(z)), len(z)
-    z = z / np.abs(B @ z).mean()
-    # Distances are in units of the other class's mean; weights have a unit of their own.
-    floor = eps * float(np.abs(z).max())
-
-    def value(residual: Array, z: Array) -> float:
-        fit = float(np.sqrt(np.square(residual) + eps**2).mean())
-        return fit + delta * float((np.abs(z) ** p).sum())
-
-    residual = A @ z
-    history = [value(residual, z)]
-    converged = False
-    while not converged and len(history) <= max_iter:
-        row = 1.0 / (len(A) * np.sqrt(np.square(residual) + eps**2))
-        column = delta * p * (np.square(z) + floor**2) ** (p / 2 - 1)
-        trial = weighted_solve(A, row, column, np.sign(B @ z) @ B / len(B))
-        trial /= np.abs(B @ trial).mean()
-        level = value(A @ trial, trial)
-        converged = history[-1] - level <= tol * history[-1]
-        if level <= history[-1]:
-            z, residual = trial, A @ trial
-            history.append(level)
-        kept = np.append(np.abs(z[:-1]) > floor, True)
-        if p <= 1 and kept.mean() < 0.5:
-            cut = z[kept] / np.abs(B[:, kept] @ z[kept]).mean()
-            image = A[:, kept] @ cut
-            if value(image, cut) <= history[-1]:
-                A, B, z, residual, columns = A[:, kept], B[:, kept], cut, image, columns[kept]
-                history.append(value(residual, z))
-                converged = False
-    if p <= 1:
-        # A weight that the majorant holds at zero ends at some fraction of the floor.
-        z = np.where(np.append(np.abs(z[:-1]) > 10.0 * floor, True), z, 0.0)
-    whole = np.zeros(size)
-    whole[columns] = z
-    return whole, history, converged
 
 
 @dataclass(eq=False, repr=False)
@@ -133,14 +54,12 @@ class NPSVM(PlanePairClassifier):
     Sums of distances in place of GEPSVM's sums of squares, so that a few odd samples do not
     turn a plane. With :math:`z = [w; b]` the first plane is, without a penalty and with one,
 
-    .. math::
+    .. math:: \min_z \frac{\|A w + e b\|_1 / n_A}{\|B w + e b\|_1 / n_B} , \qquad
+              \min_z \ \|A w + e b\|_1 / n_A + \delta \|z\|_p^p
+              \ \text{ on } \ \|B w + e b\|_1 / n_B = 1 .
 
-        \min_z \frac{\|A w + e b\|_1 / n_A}{\|B w + e b\|_1 / n_B} , \qquad
-        \min_z \ \|A w + e b\|_1 / n_A + \delta \|z\|_p^p
-        \ \text{ on } \ \|B w + e b\|_1 / n_B = 1 .
-
-    For the second plane the classes change roles. No form is convex: of two starts, the plane of
-    GEPSVM and the one across the class means, the lower end is kept.
+    For the second the classes change roles. No form is convex: of two starts, the plane of GEPSVM
+    and the one across the class means, the lower end is kept.
 
     *Without penalty* the procedure is the published ascent on the inverse ratio, its step chosen
     so that the ratio never rises. It ends at a kink near a minimum; where the samples of the own
@@ -150,32 +69,16 @@ class NPSVM(PlanePairClassifier):
     *The penalised forms are reconstructions*, as their texts were not at hand. They are known as
     the penalty added to the numerator of the ratio, which has no minimum for :math:`p \ne 1`, as
     scaling z changes it; here the denominator fixes the scale. Each step solves a linear system
-    and does not raise the objective. For p at most 1 the planes are sparse.
+    and does not raise the objective, absolute values being smoothed.
 
     Parameters
     ----------
     penalty : {None, "l2", "lp"}, default=None
         "l2" is "lp" with p = 2.
-    delta : float, default=0.1
-        Weight of the penalty, > 0.
-    p : float, default=1.0
-        Exponent of the lp penalty, in (0, 2].
-    %(panel_size)s
-    %(standardize)s
-    eps : float, default=1e-4
-        Smoothing of absolute values in the reweighted steps, in units of the other class's mean
-        distance, and of the heaviest weight at the start. For p at most 1, weights below ten
-        times that are set to zero.
-    %(tol)s
-    max_iter : int, default=5000
-
-    Attributes
-    ----------
+    delta, p : float, default=0.1 and 1.0
+        Weight of the penalty, > 0, and its exponent, in (0, 2]; up to 1 the planes are sparse.
+    %(steps)s
     %(planes)s
-    objective_ : ndarray of shape (2,)
-        The ratio, or the smoothed penalised objective, of the planes on all features.
-    %(iterations)s
-    %(panel)s
 
     References
     ----------
@@ -187,58 +90,111 @@ class NPSVM(PlanePairClassifier):
 
     Examples
     --------
-    Two crossing lines and a few samples far off:
-
     >>> import numpy as np
     >>> from sparsegsvp.related import NPSVM
-    >>> t = np.linspace(-3, 3, 40)
-    >>> X = np.vstack([np.column_stack([t, t]), np.column_stack([t, -t])])
-    >>> X[:2] += [0, 9]
-    >>> y = np.repeat(["rising", "falling"], 40)
-    >>> NPSVM().fit(X, y).predict([[2.0, 2.1], [2.0, -2.1]])
-    array(['rising', 'falling'], dtype='<U7')
+    >>> t = np.linspace(-3, 3, 40)  # two crossing lines, and two samples far off
+    >>> X = np.c_[np.r_[t, t], np.r_[t, -t] + np.repeat([9, 0], [2, 78])]
+    >>> NPSVM().fit(X, np.repeat([0, 1], 40)).predict([[2.0, 2.1], [2.0, -2.1]])
+    array([0, 1])
     """
 
     penalty: str | None = None
     _: KW_ONLY
     delta: float = 0.1
     p: float = 1.0
-    eps: float = 1e-4
     tol: float = 1e-6
     max_iter: int = 5000
-    _bounds: ClassVar = {"delta": {"above": 0}, "p": {"above": 0, "most": 2}, "eps": {"above": 0}}
+    _bounds: ClassVar = {"delta": {"above": 0}, "p": {"above": 0, "most": 2}}
 
     def _check_parameters(self) -> None:
         check_choice("penalty", self.penalty, (None, "l2", "lp"))
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
-        dense = self.penalty is None or self.penalty == "l2" or self.p == 2
-        space = RowSpace.of([A, B]) if dense else RowSpace([with_bias(A), with_bias(B)], None)
-        A_, B_ = space.blocks
-        ends = []
+        p = float(self.p) if self.penalty == "lp" else 2.0
+        space = RowSpace.of([A, B]) if p == 2.0 else RowSpace([with_bias(A), with_bias(B)], None)
+        ends, (A_, B_) = [], space.blocks
         for z in starts(A, B):
             u = z if space.basis is None else space.basis.T @ z
             if self.penalty is None:
-                u, history, converged = self._least_ratio(A_, B_, u)
+                u, history, converged = self._ascend(A_, B_, u)
             else:
-                p = 2.0 if dense else float(self.p)
-                u, history, converged = reweight(
-                    A_, B_, u, self.delta, p, self.eps, self.tol, self.max_iter
-                )
+                u, history, converged = self._reweight(A_, B_, u, self.delta, p)
             n_iter = max(len(history) - 1, 1)
             ends.append(PlaneFit(space.lift(u), history, n_iter=n_iter, converged=converged))
         return lowest(ends, margin=10.0 * self.tol)
 
-    def _least_ratio(self, A: Array, B: Array, u: Array) -> tuple[Array, list[float], bool]:
-        """Ascend from u; where the samples determine a plane, reweight if that lowers the ratio."""
-        u, history = ascend(A, B, u, self.tol, self.max_iter)
+    def _ascend(self, A: Array, B: Array, z: Array) -> tuple[Array, list[float], bool]:
+        """Climb the logarithm of the inverse ratio on the sphere, from z.
+
+        The direction is ``sum_j sign(b_j'z) b_j / sum |b_j'z| - sum_i sign(a_i'z) a_i / sum
+        |a_i'z|``. Its step is halved until the ratio falls, so that the ratio never rises; where
+        no step helps the point is a kink, with samples on the plane, and the climb ends. Where the
+        samples determine a plane, reweighting is tried from there.
+        """
+        z = z / np.linalg.norm(z)
+        history = [l1_ratio(A, B, z)]
+        eta = 1.0
+        # at 0 all of A lies on the plane
+        while len(history) <= self.max_iter and history[-1] > 0.0 and eta >= 1e-12:
+            pa, pb = A @ z, B @ z
+            uphill = np.sign(pb) @ B / np.abs(pb).sum() - np.sign(pa) @ A / np.abs(pa).sum()
+            ratio, eta = np.inf, 8.0 * eta
+            while ratio >= (1.0 - self.tol) * history[-1] and eta >= 1e-12:
+                eta *= 0.5
+                trial = z + eta * uphill
+                trial /= np.linalg.norm(trial)
+                ratio = l1_ratio(A, B, trial)
+            if ratio < (1.0 - self.tol) * history[-1]:
+                z = trial
+                history.append(ratio)
         converged = len(history) <= self.max_iter
         if A.shape[1] <= len(A):
-            polished, _, converged = reweight(
-                A, B, u, 1e-12, 2.0, self.eps, self.tol, self.max_iter
-            )
-            ratio = l1_ratio(A, B, polished)
-            if ratio < history[-1]:
-                u = polished
-                history.append(ratio)
-        return u, history, converged
+            polished, _, converged = self._reweight(A, B, z, 1e-12, 2.0)
+            if l1_ratio(A, B, polished) < history[-1]:
+                z = polished
+                history.append(l1_ratio(A, B, polished))
+        return z, history, converged
+
+    def _reweight(
+        self, A: Array, B: Array, z: Array, delta: float, p: float
+    ) -> tuple[Array, list[float], bool]:
+        """Minimise ``mean sqrt((A z)^2 + eps^2) + delta ||z||_p^p`` on ``mean |B z| = 1`` from z.
+
+        Both sums are concave in the squares, so their tangents there are quadratic majorants. The
+        denominator is convex: its tangent ``g'z = 1`` at a point of the set leaves a minimiser with
+        ``mean |B z| >= 1``, and scaling that back lowers both sums. A step costs one linear system.
+        For p at most 1 nearly all weights fall toward zero, where the majorant holds them for good:
+        their columns are left out when most are below the floor and the objective does not rise.
+        """
+        columns, size = np.arange(len(z)), len(z)
+        z = z / np.abs(B @ z).mean()
+        floor = EPS * float(np.abs(z).max())
+
+        def value(A: Array, z: Array) -> float:
+            fit = float(np.sqrt(np.square(A @ z) + EPS**2).mean())
+            return fit + delta * float((np.abs(z) ** p).sum())
+
+        history, converged = [value(A, z)], False
+        while not converged and len(history) <= self.max_iter:
+            row = 1.0 / (len(A) * np.sqrt(np.square(A @ z) + EPS**2))
+            column = delta * p * (np.square(z) + floor**2) ** (p / 2 - 1)
+            trial = weighted_solve(A, row, column, np.sign(B @ z) @ B / len(B))
+            trial /= np.abs(B @ trial).mean()
+            level = value(A, trial)
+            converged = history[-1] - level <= self.tol * history[-1]
+            if level <= history[-1]:
+                z = trial
+                history.append(level)
+            kept = np.append(np.abs(z[:-1]) > floor, True)
+            if p <= 1 and kept.mean() < 0.5:
+                cut = z[kept] / np.abs(B[:, kept] @ z[kept]).mean()
+                level = value(A[:, kept], cut)
+                if level <= history[-1]:
+                    A, B, z, columns, converged = A[:, kept], B[:, kept], cut, columns[kept], False
+                    history.append(level)
+        if p <= 1:
+            # A weight that the majorant holds at zero ends at some fraction of the floor.
+            z = np.where(np.append(np.abs(z[:-1]) > 10.0 * floor, True), z, 0.0)
+        whole = np.zeros(size)
+        whole[columns] = z
+        return whole, history, converged

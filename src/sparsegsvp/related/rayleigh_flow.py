@@ -1,16 +1,12 @@
 """Planes with a given number of features, by a truncated flow on the quotient."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from .._typing import Float64Array as Array
 from .._typing import IntArray
-from .._validate import check_integer
-from .base import PlaneFit, PlanePairClassifier, lowest
+from .base import Array, PlaneFit, PlanePairClassifier, lowest
 from .gepsvm import ridge_plane, ridge_planes, ridge_slope
 
 
@@ -18,34 +14,6 @@ def heaviest(z: Array, k: int) -> IntArray:
     """Return the features of the k heaviest weights, without those that are zero."""
     kept = np.argsort(-np.abs(z[:-1]), kind="stable")[:k]
     return np.sort(kept[z[kept] != 0])
-
-
-def flow(
-    A: Array, B: Array, tau: float, k: int, start: IntArray, tol: float, max_iter: int
-) -> PlaneFit:
-    """Follow the truncated flow from some features until a step no longer changes them.
-
-    On fixed features the flow tends to the leading eigenvector there, so z goes to it at once.
-    The slope of that point is zero on them: what a step can change is which features are kept,
-    fewer of them the shorter it is. It is halved until the quotient rises; when it leaves the
-    features as they are, so does every shorter one, and the flow has ended.
-    """
-    plane = ridge_plane(A, B, tau, start)
-    slope = ridge_slope(A, B, tau, plane.z, plane.objective)
-    history = [plane.objective]
-    eta, converged = 1.0 / tau, False
-    while not converged and len(history) <= max_iter:
-        kept = heaviest(plane.z + eta * slope, k)
-        converged = np.array_equal(kept, np.flatnonzero(plane.z[:-1]))
-        trial = plane if converged else ridge_plane(A, B, tau, kept)
-        if trial.objective < (1.0 - tol) * plane.objective:
-            plane = trial
-            slope = ridge_slope(A, B, tau, plane.z, plane.objective)
-            history.append(plane.objective)
-            eta = min(4.0 * eta, 1.0 / tau)
-        else:
-            eta *= 0.5
-    return PlaneFit(plane.z, history, np.abs(slope[:-1]), len(history), converged)
 
 
 @dataclass(eq=False, repr=False)
@@ -57,35 +25,20 @@ class TruncatedRayleighFlow(PlanePairClassifier):
     .. math:: \max_z \rho(z) = \frac{z^T H z}{z^T (G + \tau I) z}
               \quad \text{with} \quad \|w\|_0 \le k ,
 
-    and for the second the classes change roles. A step of the flow is
+    and for the second the classes change roles; ``objective_`` has :math:`1 / \rho`, and k is
+    ``n_features``, or 10 for None. A step of the flow is
     :math:`z \leftarrow z + (\eta / \rho) (H - \rho (G + \tau I)) z`, cut to the k heaviest
-    weights and normalised. The bias is never cut.
-
-    Unlike in the publication the step :math:`\eta` is not fixed but halved until the quotient
-    rises, and on a support that stays z goes to the limit of the flow, an eigenvector of size
-    k + 1. The flow finds a local maximum: it is started from the k heaviest weights of the plane
-    without the limit and from the k steepest at w = 0, and the better end is kept.
+    weights and normalised; the bias is never cut. Unlike in the publication :math:`\eta` is not
+    fixed but halved until the quotient rises, and on a support that stays z goes to the limit of
+    the flow, an eigenvector of size k + 1. The better end of two starts is kept: the k heaviest
+    weights of the plane without the limit, and the k steepest at w = 0.
 
     Parameters
     ----------
-    n_nonzero : int or None, default=None
-        k, the number of features of each plane. None stands for ``n_features`` if that is given
-        and for 10 otherwise, or for all features if there are fewer.
     tau : float, default=1.0
         Ridge, > 0.
-    %(panel_size)s
-    %(standardize)s
-    tol : float, default=1e-9
-        A step must raise the quotient by more than this, relatively.
-    max_iter : int, default=1000
-
-    Attributes
-    ----------
+    %(steps)s
     %(planes)s
-    objective_ : ndarray of shape (2,)
-        :math:`1 / \rho` at the end of each flow, the smaller the better.
-    %(iterations)s
-    %(panel)s
 
     References
     ----------
@@ -94,33 +47,50 @@ class TruncatedRayleighFlow(PlanePairClassifier):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sparsegsvp.datasets import make_planted
     >>> from sparsegsvp.related import TruncatedRayleighFlow
     >>> data = make_planted(60, 500, 3, effect=3.0)
-    >>> model = TruncatedRayleighFlow(n_features=3).fit(data.X, data.y)
-    >>> np.array_equal(model.get_support(indices=True), data.support)
+    >>> bool(TruncatedRayleighFlow(n_features=3).fit(data.X, data.y).support_[data.support].all())
     True
     """
 
-    n_nonzero: int | None = None
     _: KW_ONLY
     tau: float = 1.0
     tol: float = 1e-9
     max_iter: int = 1000
     _bounds: ClassVar = {"tau": {"above": 0}}
 
-    def _check_parameters(self) -> None:
-        if self.n_nonzero is not None:
-            check_integer("n_nonzero", self.n_nonzero, least=1)
-
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
-        k = min(self.n_nonzero or self.n_features or 10, A.shape[1])
+        k = min(self.n_features or 10, A.shape[1])
         flat = np.append(np.zeros(A.shape[1]), 1.0)
         steep = ridge_slope(A, B, self.tau, flat, 1.0 + self.tau)
         starts = [heaviest(z, k) for z in (steep, ridge_plane(A, B, self.tau).z)]
-        ends = (flow(A, B, self.tau, k, kept, self.tol, self.max_iter) for kept in starts)
-        return lowest(ends, margin=1e-9)
+        return lowest((self._flow(A, B, k, kept) for kept in starts), margin=1e-9)
+
+    def _flow(self, A: Array, B: Array, k: int, start: IntArray) -> PlaneFit:
+        """Follow the truncated flow from some features until a step no longer changes them.
+
+        On fixed features the flow tends to the leading eigenvector there, so z goes to it at once.
+        The slope of that point is zero on them: what a step can change is which features are kept,
+        fewer of them the shorter it is. It is halved until the quotient rises; when it leaves the
+        features as they are, so does every shorter one, and the flow has ended.
+        """
+        tau, plane = self.tau, ridge_plane(A, B, self.tau, start)
+        slope = ridge_slope(A, B, tau, plane.z, plane.objective)
+        history = [plane.objective]
+        eta, converged = 1.0 / tau, False
+        while not converged and len(history) <= self.max_iter:
+            kept = heaviest(plane.z + eta * slope, k)
+            converged = np.array_equal(kept, np.flatnonzero(plane.z[:-1]))
+            trial = plane if converged else ridge_plane(A, B, tau, kept)
+            if trial.objective < (1.0 - self.tol) * plane.objective:
+                plane = trial
+                slope = ridge_slope(A, B, tau, plane.z, plane.objective)
+                history.append(plane.objective)
+                eta = min(4.0 * eta, 1.0 / tau)
+            else:
+                eta *= 0.5
+        return PlaneFit(plane.z, history, np.abs(slope[:-1]), len(history), converged)
 
     def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
         return ridge_planes(A, B, self.tau)

@@ -1,7 +1,5 @@
 """Both planes from one generalised eigenvalue problem."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -9,9 +7,16 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from .._typing import Float64Array as Array
-from .._validate import check_choice
-from .base import PlaneFit, PlanePairClassifier, RowSpace, check_pair, moment_factor, shorten
+from .._validate import check_choice, check_real
+from .base import Array, PlaneFit, PlanePairClassifier, RowSpace, moment_factor, shorten
+
+
+def check_pair(name: str, value: float | tuple[float, float]) -> tuple[float, float]:
+    """Return a positive number twice, or a pair of them."""
+    pair = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
+    if len(pair) != 2:
+        raise ValueError(f"{name} must be a number or a pair of numbers, got {value!r}")
+    return check_real(name, pair[0], above=0), check_real(name, pair[1], above=0)
 
 
 def cross_shift_planes(A: Array, B: Array, d1: float, d2: float) -> tuple[PlaneFit, PlaneFit]:
@@ -19,9 +24,8 @@ def cross_shift_planes(A: Array, B: Array, d1: float, d2: float) -> tuple[PlaneF
 
     With the stacked, class-weighted blocks ``M = U S V'`` (G + H = M'M) and ``z = V S^-1 y``
     the quotient becomes ``(c + d1 (1 - c)) / ((1 - c) + d2 c)``, c = ||U_A y||^2 / ||y||^2: the
-    shift changes eigenvalues, not eigenvectors, and with d1 d2 < 1 not their order. With more
-    features than samples a whole eigenspace attains each extreme; in it the plane of smallest
-    ``||z||`` is taken, which is where a vanishing ridge would lead.
+    shift changes eigenvalues, not eigenvectors, and with d1 d2 < 1 not their order. Of an
+    eigenspace the plane of smallest ``||z||`` is taken, where a vanishing ridge would lead.
     """
     space = RowSpace.of([A, B])
     stacked = np.vstack([block / np.sqrt(len(block)) for block in space.blocks])
@@ -30,15 +34,14 @@ def cross_shift_planes(A: Array, B: Array, d1: float, d2: float) -> tuple[PlaneF
     U, s, Vt = U[:, :rank], s[:rank], Vt[:rank]
     share, Y = linalg.eigh(U[: len(A)].T @ U[: len(A)], check_finite=False)
 
-    def plane(extreme: float) -> PlaneFit:
-        same = np.abs(share - extreme) <= 1e-10
-        scaled = Y[:, same] / s[:, None]
-        _, t = linalg.eigh(scaled.T @ scaled, check_finite=False)
-        z = space.lift(Vt.T @ (scaled @ t[:, 0]))
+    def plane(extreme: float, power: int) -> PlaneFit:
+        scaled = Y[:, np.abs(share - extreme) <= 1e-10] / s[:, None]
+        t = linalg.eigh(scaled.T @ scaled, check_finite=False)[1][:, 0]
         c = float(np.clip(extreme, 0.0, 1.0))
-        return PlaneFit(z, [(c + d1 * (1 - c)) / ((1 - c) + d2 * c)])
+        mu = (c + d1 * (1 - c)) / ((1 - c) + d2 * c)
+        return PlaneFit(space.lift(Vt.T @ (scaled @ t)), [mu**power])
 
-    return plane(share[0]), plane(share[-1])
+    return plane(share[0], 1), plane(share[-1], -1)
 
 
 def diagonal_shift_plane(A: Array, B: Array, d1: float, d2: float) -> PlaneFit:
@@ -52,14 +55,11 @@ def diagonal_shift_plane(A: Array, B: Array, d1: float, d2: float) -> PlaneFit:
     top, bottom = d1 * np.square(Be).sum(axis=0), d2 * np.square(Ae).sum(axis=0)
     # A feature that is zero throughout one class has no shift of its own there.
     top = np.maximum(top, 1e-12 * top.max())
-    size = len(top)
     scaled = Ae / top
-    core = Ae @ scaled.T
-    core.flat[:: len(core) + 1] += 1.0
-    factor = linalg.cho_factor(core, overwrite_a=True, check_finite=False)
+    factor = linalg.cho_factor(np.eye(len(Ae)) + Ae @ scaled.T, check_finite=False)
 
     def operator(product: Callable[[Array], Array]) -> LinearOperator:
-        return LinearOperator((size, size), lambda v: product(v.ravel()), dtype=np.float64)
+        return LinearOperator((len(top),) * 2, lambda v: product(v.ravel()), dtype=np.float64)
 
     theta, Z = eigsh(
         operator(lambda v: Be.T @ (Be @ v) + bottom * v),
@@ -77,8 +77,8 @@ def diagonal_shift_plane(A: Array, B: Array, d1: float, d2: float) -> PlaneFit:
 class ReGEC(PlanePairClassifier):
     r"""Regularised generalised eigenvalue classifier.
 
-    One eigenvalue problem gives both planes. With G and H as in `GEPSVM`, they are the eigenvectors
-    of the smallest and the largest :math:`\mu` of
+    With G and H as in `GEPSVM`, the planes are the eigenvectors of the smallest and the largest
+    :math:`\mu` (``objective_`` has its inverse) of
 
     .. math::
 
@@ -89,24 +89,14 @@ class ReGEC(PlanePairClassifier):
     The diagonal shift is the original's, with G and H in the place of kernel blocks. The cross
     shift is how later papers write the method. It changes the eigenvalues and not the eigenvectors,
     so its planes do not depend on ``delta``; a common null space of G and H is removed by going to
-    the row space, and where more features than samples leave a choice, the plane of smallest norm
-    is taken.
+    the row space, and of many planes that attain an extreme the one of smallest norm is taken.
 
     Parameters
     ----------
     delta : float or pair of float, default=0.1
-        :math:`\delta_1, \delta_2 > 0`, with a product below 1 for the cross shift; one number
-        stands for both.
+        :math:`\delta_1, \delta_2 > 0`, with a product below 1 for the cross shift.
     shift : {"diagonal", "cross"}, default="diagonal"
-    %(panel_size)s
-    %(standardize)s
-
-    Attributes
-    ----------
     %(planes)s
-    objective_ : ndarray of shape (2,)
-        The smallest :math:`\mu`, and the inverse of the largest, on all features.
-    %(panel)s
 
     References
     ----------
@@ -126,7 +116,7 @@ class ReGEC(PlanePairClassifier):
     shift: str = field(default="diagonal", kw_only=True)
 
     def _check_parameters(self) -> None:
-        d1, d2 = check_pair("delta", self.delta, above=0)
+        d1, d2 = check_pair("delta", self.delta)
         check_choice("shift", self.shift, ("diagonal", "cross"))
         if self.shift == "cross" and d1 * d2 >= 1:
             raise ValueError(
@@ -137,6 +127,5 @@ class ReGEC(PlanePairClassifier):
     def _fit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
         d1, d2 = check_pair("delta", self.delta)
         if self.shift == "cross":
-            first, second = cross_shift_planes(A, B, d1, d2)
-            return first, PlaneFit(second.z, [1.0 / second.objective])
+            return cross_shift_planes(A, B, d1, d2)
         return diagonal_shift_plane(A, B, d1, d2), diagonal_shift_plane(B, A, d2, d1)

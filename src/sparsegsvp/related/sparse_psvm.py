@@ -1,15 +1,12 @@
 """Sparse proximal planes by alternating regression."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
 
-from .._typing import Float64Array as Array
-from .base import PlaneFit, PlanePairClassifier, moment_factor, shorten
+from .base import Array, PlaneFit, PlanePairClassifier, moment_factor, shorten
 from .gepsvm import ridge_plane, ridge_planes
 from .lasso import lasso
 
@@ -17,35 +14,21 @@ from .lasso import lasso
 HALVINGS = 30
 
 
-@dataclass(frozen=True)
 class Alternation:
     """The two steps of :class:`SparsePSVM`'s problem, for one plane.
 
     The m x m factor R never appears: with ``v = R^-1 a`` the set ``||a|| = 1`` reads
     ``v'(G + delta I)v = 1``, the regression's target is ``H v``, and the step for a gives a v
     proportional to ``(G + delta I)^-1 H beta``. Of it only ``S = Be (G + delta I)^-1 Be'`` is used.
+    The elastic net's matrix is ``F'F + ridge I``.
     """
 
-    Be: Array
-    F: Array
-    ridge: float
-    S: Array
-
-    @classmethod
-    def of(cls, A: Array, B: Array, delta: float, l2: float) -> Alternation:
-        """Make it from class blocks without their bias columns; ``Q = F'F + ridge I``."""
+    def __init__(self, A: Array, B: Array, delta: float, l2: float) -> None:
         Ae, Be = shorten(moment_factor(A)), shorten(moment_factor(B))
         across = Ae @ Be.T
         solved = linalg.solve(Ae @ Ae.T + delta * np.eye(len(Ae)), across, assume_a="pos")
-        S = (Be @ Be.T - across.T @ solved) / delta
-        return cls(Be, np.vstack([Be, np.sqrt(l2) * Ae]), l2 * delta, S)
-
-    def direction(self, beta: Array) -> tuple[Array, float]:
-        """Return the target ``H v`` of the best v for beta, and ``v'H beta``."""
-        image = self.Be @ beta
-        solved = self.S @ image
-        length = float(np.sqrt(image @ solved))
-        return (solved / length) @ self.Be, length
+        self.Be, self.S = Be, (Be @ Be.T - across.T @ solved) / delta
+        self.F, self.ridge = np.vstack([Be, np.sqrt(l2) * Ae]), l2 * delta
 
     def largest_l1(self, target: Array) -> float:
         """Return the l1 weight from which on the elastic net for a target has w = 0."""
@@ -56,21 +39,20 @@ class Alternation:
     def run(self, target: Array, l1: float, tol: float, max_iter: int) -> PlaneFit | None:
         """Alternate from a target on; None if the iteration loses every feature."""
         beta, score = np.zeros(len(target)), np.zeros(len(target))
-        history: list[float] = []
-        converged = False
-        while not converged and len(history) < max_iter:
+        history = [np.inf]
+        converged, solved = False, True
+        while solved and not converged and len(history) <= max_iter:
             beta, score, solved = lasso(self.F, self.ridge, target, l1, beta)
             if not beta[:-1].any():
                 return None
-            target, length = self.direction(beta)
-            image = self.F @ beta
-            smooth = float(image @ image + self.ridge * (beta @ beta)) - 2.0 * length
-            history.append(smooth + l1 * float(np.abs(beta[:-1]).sum()))
-            if not solved:
-                break
-            if len(history) > 1:
-                converged = history[-2] - history[-1] <= tol * abs(history[-1])
-        return PlaneFit(beta, history, np.abs(score[:-1]), len(history), converged)
+            image = self.Be @ beta
+            direction = self.S @ image
+            length = float(np.sqrt(image @ direction))  # v'H beta of the best v
+            target = (direction / length) @ self.Be
+            smooth = float(np.square(self.F @ beta).sum() + self.ridge * (beta @ beta))
+            history.append(smooth - 2.0 * length + l1 * float(np.abs(beta[:-1]).sum()))
+            converged = solved and history[-2] - history[-1] <= tol * abs(history[-1])
+        return PlaneFit(beta, history[1:], np.abs(score[:-1]), len(history) - 1, converged)
 
 
 @dataclass(eq=False, repr=False)
@@ -81,15 +63,14 @@ class SparsePSVM(PlanePairClassifier):
     in the manner of sparse principal components, with :math:`\tilde H = [B\ e] / \sqrt{n_B}` and
     :math:`G + \delta I = R^T R`, it is sought as
 
-    .. math::
-
-        \min_{\|a\| = 1,\ \beta}\ \|\tilde H R^{-1} - \tilde H \beta a^T\|_F^2
-            + \lambda_2\, \beta^T (G + \delta I) \beta + \lambda_1 \|w\|_1 ,
-        \qquad \beta = [w; b] .
+    .. math:: \min_{\|a\| = 1,\ \beta}\ \|\tilde H R^{-1} - \tilde H \beta a^T\|_F^2
+              + \lambda_2\, \beta^T (G + \delta I) \beta + \lambda_1 \|w\|_1 ,
+              \qquad \beta = [w; b] .
 
     For fixed a this is an elastic net with the target :math:`\tilde H R^{-1} a`; for fixed
     :math:`\beta` the best a is :math:`R^{-T} H \beta`, normalised. The two steps alternate, and
-    neither raises the objective. For the second plane the classes change roles.
+    neither raises the objective, given less its constant. For the second plane the classes change
+    roles.
 
     The original's text was not at hand; the problem and the alternation are known from later
     descriptions. Chosen here: means per class; a bias free of the l1 term; the elastic net
@@ -97,34 +78,18 @@ class SparsePSVM(PlanePairClassifier):
     which the first elastic net would have w = 0, and that of :math:`\lambda_2`, the largest
     quotient. A plane that loses every feature on the way is sought again with half the weight.
 
+    The quotient rewards a direction in which the other class spreads, whatever the means do. Among
+    thousands of independent noise features there always is one; correlated tables are kinder.
+
     Parameters
     ----------
-    l1 : float, default=0.5
-        :math:`\lambda_1` in the unit above, in (0, 1]. Larger is sparser.
-    l2 : float, default=1.0
-        :math:`\lambda_2 > 0` in the unit above. Far below 1 the regression fits the other class
-        alone and forgets the own one.
+    l1, l2 : float, default=0.5 and 1.0
+        :math:`\lambda_1` in (0, 1], larger being sparser, and :math:`\lambda_2 > 0`, in the units
+        above. Far below 1 an l2 lets the regression fit the other class alone.
     delta : float, default=1.0
         Ridge of the underlying quotient, > 0.
-    %(panel_size)s
-    %(standardize)s
-    %(tol)s
-    max_iter : int, default=1000
-
-    Attributes
-    ----------
+    %(steps)s
     %(planes)s
-    objective_ : ndarray of shape (2,)
-        The objective less its constant :math:`\|\tilde H R^{-1}\|_F^2`, hence negative; with
-        ``n_features``, of the fit that chose the panel.
-    %(iterations)s
-    %(panel)s
-
-    Notes
-    -----
-    The quotient rewards a direction in which the other class spreads, whatever the means do.
-    Among thousands of independent noise features there always is one, and the method then
-    prefers it to a handful of informative features; correlated tables are kinder to it.
 
     References
     ----------
@@ -134,12 +99,10 @@ class SparsePSVM(PlanePairClassifier):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from sparsegsvp.datasets import make_planted
     >>> from sparsegsvp.related import SparsePSVM
     >>> data = make_planted(200, 50, 3, effect=3.0)
-    >>> model = SparsePSVM(n_features=3).fit(data.X, data.y)
-    >>> np.array_equal(model.get_support(indices=True), data.support)
+    >>> bool(SparsePSVM(n_features=3).fit(data.X, data.y).support_[data.support].all())
     True
     """
 
@@ -153,17 +116,15 @@ class SparsePSVM(PlanePairClassifier):
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
         start = ridge_plane(A, B, self.delta)
-        v, largest = start.z, 1.0 / start.objective
-        steps = Alternation.of(A, B, self.delta, self.l2 * largest)
-        target = steps.Be.T @ (steps.Be @ v)
+        steps = Alternation(A, B, self.delta, self.l2 / start.objective)
+        target = steps.Be.T @ (steps.Be @ start.z)
         l1 = self.l1 * steps.largest_l1(target)
         # As l1 falls the iteration tends to stay at its start. Where the class means coincide
         # that may be w = 0 up to rounding, and a smaller l1 would only let the rounding in.
-        for _ in range(HALVINGS):
-            plane = steps.run(target, l1, self.tol, self.max_iter)
+        for halving in range(HALVINGS):
+            plane = steps.run(target, 0.5**halving * l1, self.tol, self.max_iter)
             if plane is not None:
                 return plane
-            l1 /= 2.0
         return PlaneFit.bias_only(A.shape[1])
 
     def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:

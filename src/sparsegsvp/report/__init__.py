@@ -8,38 +8,49 @@
 - `charts` draws SVG, `drawings` has the figures, `page` puts everything together.
 """
 
-from .charts import Axis, Chart, Sheet
+from .charts import Axis as Axis
+from .charts import Chart
+from .charts import Sheet as Sheet
 from .document import (
-    GivenPanel,
-    build_comparison,
+    GivenPanel as GivenPanel,
+)
+from .document import (
+    build_comparison as build_comparison,
+)
+from .document import (
     build_document,
     check_document,
-    describe_cohort,
+)
+from .document import (
+    describe_cohort as describe_cohort,
 )
 from .drawings import draw_figures
-from .page import render, render_comparison, render_page
-from .texts import ChecklistPart, checklist, checklist_markdown, methods
-from .words import cohort_lines, headline, ladder_lines, sentences
+from .page import render as render
+from .page import render_comparison as render_comparison
+from .page import render_page
+from .texts import (
+    ChecklistPart as ChecklistPart,
+)
+from .texts import (
+    checklist as checklist,
+)
+from .texts import (
+    checklist_markdown as checklist_markdown,
+)
+from .texts import (
+    methods as methods,
+)
+from .words import (
+    cohort_lines as cohort_lines,
+)
+from .words import (
+    headline as headline,
+)
+from .words import (
+    ladder_lines as ladder_lines,
+)
+from .words import (
+    sentences as sentences,
+)
 
-__all__ = [
-    "Axis",
-    "Chart",
-    "ChecklistPart",
-    "GivenPanel",
-    "Sheet",
-    "build_comparison",
-    "build_document",
-    "check_document",
-    "checklist",
-    "checklist_markdown",
-    "cohort_lines",
-    "describe_cohort",
-    "draw_figures",
-    "headline",
-    "ladder_lines",
-    "methods",
-    "render",
-    "render_comparison",
-    "render_page",
-    "sentences",
-]
+__all__ = ["Chart", "build_document", "check_document", "draw_figures", "render_page"]

@@ -1,385 +1,321 @@
-"""From raw results to tables: published, obtained, and why they differ."""
+"""From results to tables: published, obtained, and whether the one lies in the range of the other.
+
+A table is a list of rows with the same columns. Elbows are of both planes, features those of the
+first plane only, the second only and both, counts TN FP FN TP.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..datasets import Dataset
 from ..metrics import average_jaccard
-from .claims import claim_rows, search_rows
-from .plan import Plan
-from .protocol import (
-    Findings,
-    PaperMethod,
-    PaperSplit,
-    Row,
-    Study,
-    classification_report,
-    spaced,
-    sweep_name,
+from .runs import CLAIMS, PARTS, PUBLISHED, Plan, Results, Row, Study, balanced, parts_of
+
+CODE, TEXT, FREE = "authors' conventions", "the text, literally", "no accidental stop"
+SCORED = "authors' scoring"
+CELLS = ("elbows", "features", "validation", "test")
+# From a row as the authors ran it to the text: name, source, rule, weights of the test part.
+STEPS = (
+    ("as the authors ran it", "code", "batch", "all"),
+    ("+ distances divided by ||w|| (equation 21)", "code", "printed", "all"),
+    ("+ test scored on the selected features alone", "code", "printed", "selected"),
+    ("+ penalty weights and settings as printed", "paper", "printed", "selected"),
 )
-from .runs import OWN_METHODS
-
-CODE = "authors' conventions"
-NOTEBOOK = "authors' notebook"
-_PRINTED = "Printed by the authors' public notebook."
-_SOURCE_LABELS = {"code": CODE, "paper": "the text, literally"}
-_RULE_NOTES = {
-    "best": (
-        "Another method. The best score in cross-validation inside the training part; the "
-        "planes are refitted on the panel, so both use all of it."
-    ),
-    "1se": "Another method. The sparsest panel within one standard error of the best.",
-}
-KINDS = {
-    "starts": "random starts",
-    "rows": "orders of the same rows",
-    "splits": "random 70/30 splits",
-}
 
 
-def make_tables(
-    study: Study, data: Dataset, parts: PaperSplit, plan: Plan, results: Findings
-) -> dict[str, list[Row]]:
-    """Build all tables of one study; those without rows are left out."""
-    sensitivity = sensitivity_rows(study, results)
+def make_tables(study: Study, data: Dataset, plan: Plan, results: Results) -> dict[str, list[Row]]:
+    """Build all tables of a study; those without rows are left out."""
+    names = [str(name) for name in data.feature_names]
     tables = {
-        "split": split_table_rows(study, parts),
-        "settings": settings_rows(study),
-        "elbows": elbow_rows(study, plan, results, sensitivity),
-        "reports": report_rows(study, plan, results, sensitivity),
+        "rows": published_rows(study, results),
+        "rounding": rounding_rows(study, results),
+        "named": named_rows(study, results, names),
+        "fair": fair_rows(study, results),
+        "sensitivity": sensitivity_rows(study, results),
         "changes": change_rows(study, results),
+        "search": search_rows(study, results),
         "sweep": sweep_rows(study, plan, results),
         "jaccard": jaccard_rows(study, plan, results),
-        "sensitivity": sensitivity,
-        "search": search_rows(method_labels(study), results),
-        "claims": claim_rows(study, results, data),
-        "runs": run_rows(study, results, data),
+        "claims": claim_rows(study, results, names),
+        "split": split_rows(study, data),
     }
     return {name: rows for name, rows in tables.items() if rows}
 
 
-def split_table_rows(study: Study, parts: PaperSplit) -> list[Row]:
-    """Samples per class and part: printed and obtained."""
-    return [
-        {
-            "class": name,
-            "part": part,
-            "published": study.split[name][position],
-            "obtained": int(np.sum(getattr(parts, part)[1] == label)),
-        }
-        for label, name in enumerate(study.class_names)
-        for position, part in enumerate(("train", "validation", "test"))
-    ]
+def _table(columns: str, rows: Iterable[Sequence[Any]]) -> list[Row]:
+    names = columns.split(" | ")
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def settings_rows(study: Study) -> list[Row]:
-    """Model parameters: printed, and run by the authors."""
-    return [
-        {
-            "method": method.label,
-            "source": source,
-            "delta_1": delta[0],
-            "delta_2": delta[1],
-            "step_size": step,
-            "eps": None if method.q is None else method.eps,
-        }
-        for method in study.methods
-        for source, delta, step in (
-            ("printed", method.delta_printed, method.step_printed),
-            ("run", method.delta_run, method.step_run),
-        )
-    ]
+def _spaced(values: Iterable[Any], mark: str = " ") -> str:
+    """Values side by side, such as TN FP FN TP."""
+    return mark.join(f"{v:g}" for v in values)
 
 
-def elbow_rows(study: Study, plan: Plan, results: Findings, sensitivity: list[Row]) -> list[Row]:
-    """Elbow points and feature counts of each method by source."""
-    rows = []
-    for method in study.methods:
-        published = study.rows[method.key]
-        target = _elbows(published.elbows, published.features)
-        rows.append(_row(method.label, "published", target))
-        if method.key in study.notebook:
-            printed = study.notebook[method.key]
-            known: Row = dict.fromkeys(target)
-            known |= {"elbow_2": printed.smaller_elbow, "common": printed.common}
-            known["total"] = printed.total
-            note = f"{_PRINTED} It gives the smaller of the two elbows only, or none."
-            rows.append(_row(method.label, NOTEBOOK, known, reason=note))
-        for source, label in _SOURCE_LABELS.items():
-            result = results[f"row/{method.key}/{source}"]
-            found = _elbows(result["elbows"], result["counts"])
-            why = _reasons(study, method, source, plan, found == target, result, sensitivity)
-            rows.append(_row(method.label, label, found, target, why))
-    for rule in plan.rules:
-        own = results[f"own/{rule}"]
-        found = {**_elbows([None, None], own["counts"]), "total": len(own["panel"])}
-        rows.append(_row("this package", f"GSVPSVMCV, {rule}", found, reason=_RULE_NOTES[rule]))
-    return rows
+def _mean(values: Sequence[float]) -> float | None:
+    return float(np.mean(values)) if len(values) else None
 
 
-def _elbows(elbows: Sequence[int | None], counts: Sequence[int]) -> Row:
-    names = ("elbow_1", "elbow_2", "only_1", "only_2", "common", "total")
-    return dict(zip(names, (*elbows, *counts, sum(counts))))
+def cells(fit: Mapping[str, Any], source: str = "code") -> list[str]:
+    """Elbows, features and counts of a fit, scored as the authors did or as the text says."""
+    rule, kind = ("batch", "all") if source == "code" else ("printed", "selected")
+    counts = fit["confusion"]["validation"][rule]["selected"], fit["confusion"]["test"][rule][kind]
+    return [_spaced(fit["elbows"], ", "), _spaced(fit["counts"], " / "), *map(_spaced, counts)]
 
 
-def report_rows(study: Study, plan: Plan, results: Findings, sensitivity: list[Row]) -> list[Row]:
-    """Classification reports of each part and method by source."""
-    rows = []
-    for part in ("validation", "test"):
-        mine = []
-        for method in study.methods:
-            target = classification_report(getattr(study.rows[method.key], part))
-            mine.append(_row(method.label, "published", target))
-            printed = None
-            if method.key in study.notebook:
-                printed = classification_report(getattr(study.notebook[method.key], part))
-                mine.append(_row(method.label, NOTEBOOK, printed, target, _PRINTED))
-            for source, label in _SOURCE_LABELS.items():
-                result = results[f"row/{method.key}/{source}"]
-                found = scored(result, source, part)
-                same = found == target
-                why = _reasons(study, method, source, plan, same, result, sensitivity, part)
-                if not same and found == printed and source == "code":
-                    why = "The number of the authors' notebook, which is not the published one."
-                mine.append(_row(method.label, label, found, target, why))
-        for rule in plan.rules:
-            own = results[f"own/{rule}"]
-            note = f"Another method: {len(own['panel'])} features."
-            found = own["reports"][part]
-            mine.append(_row("this package", f"GSVPSVMCV, {rule}", found, reason=note))
-        rows += [{"part": part, **row} for row in mine]
-    return rows
+def stops(fit: Mapping[str, Any]) -> str:
+    """Where each plane ended: at an iteration by the rule, or at the cap."""
+    ends = zip(fit["iterations"], fit["converged"])
+    return ", ".join(f"{n}" if done else "cap" for n, done in ends)
 
 
-def _row(
-    method: str, source: str, found: Row, published: Row | None = None, reason: str = ""
-) -> Row:
-    """What was found, and whether it is what was published, if that is to be said."""
-    verdict = "identical" if found == published else "differs"
-    row = {"method": method, "source": source, **found}
-    return {**row, "verdict": "" if published is None else verdict, "reason": reason}
+def _roundings(results: Results, method: str) -> dict[str, Row]:
+    """The fits of a method over all roundings, the plain one first."""
+    others = {k[9:]: v[method] for k, v in results.items() if k.startswith("rounding/")}
+    return {"one thread": results[f"row/{method}/code"], **others}
 
 
-def scored(result: dict[str, Any], source: str, part: str) -> dict[str, Any]:
-    """The report that a source stands for.
-
-    The authors' conventions score validation with the selected features and test with all
-    weights, by the batch rule; the text scores both with the selected ones, by equation 21.
-    """
-    if source == "code":
-        return result["reports"][part]["batch"]["selected" if part == "validation" else "all"]
-    return result["reports"][part]["distance"]["selected"]
+def _spread(values: Sequence[str], published: str) -> str:
+    """Distinct values, the commonest first, with how often; and whether the published is one."""
+    counts = Counter(values).most_common()
+    shown = "; ".join(f"{v} ({n})" if len(counts) > 1 else v for v, n in counts[:4])
+    more = f"; {len(counts) - 4} more" if len(counts) > 4 else ""
+    return f"{shown}{more} · {'inside' if published in dict(counts) else 'outside'}"
 
 
-def _reasons(
-    study: Study,
-    method: PaperMethod,
-    source: str,
-    plan: Plan,
-    same: bool,
-    result: Row,
-    sensitivity: list[Row],
-    part: str | None = None,
-) -> str:
-    """Say why a number is not the published one; empty where there is nothing to say."""
-    if same and not (source == "code" and method.q == 1.0):
-        return ""
-    said = []
-    if plan.max_iter < 10_000:
-        said.append(f"The cap on iterations was lowered to {plan.max_iter} for this run.")
-    if source == "code":
-        if method.q == 1.0 and study.key == "breast":
-            said.append(_chaos(method, same, sensitivity))
-        elif study.key == "ovarian" and not same:
-            said.append(
-                "The same samples as the authors', their values to about the sixth decimal. "
-                + (
-                    "Where this iteration stops depends on such digits."
-                    if all(result["converged"])
-                    else "The iteration had not settled at its cap, and where it stands then "
-                    "depends on such digits."
-                )
-            )
-        return " ".join(said)
-    if method.step_run != method.step_printed:
-        said.append(
-            f"The printed step is {method.step_printed:g}; the authors ran {method.step_run:g}."
-        )
-    if method.delta_run != method.delta_printed:
-        said.append(
-            f"Both printed deltas are {method.delta_printed[0]:.6f}; the authors ran "
-            f"{method.delta_run[0]:.6f} and {method.delta_run[1]:.6f}; the run hangs on that digit."
-        )
-    if method.q is not None:
-        said.append("The weights of the penalty are taken at z, as printed, not at y.")
-    if part is not None:
-        said.append(
-            "Distances are divided by ||w|| (equation 21), not by their norm over the batch."
-        )
-    if part == "test":
-        said.append("The selected features alone are scored, not all weights.")
-    return " ".join(said)
+def published_rows(study: Study, results: Results) -> list[Row]:
+    """The paper's two result tables in one, by source; ranges over roundings among them."""
+    rows: list[tuple[str, ...]] = []
+    for key, entry in study.methods.items():
+        target = [_spaced(entry["elbows"], ", "), _spaced(entry["features"], " / "),
+                  _spaced(entry["validation"]), _spaced(entry["test"])]  # fmt: skip
+        code, text = (results[f"row/{key}/{source}"] for source in ("code", "paper"))
+        fits = list(_roundings(results, key).values())
+        lines = [("published", "", target), *_notebook(entry), (CODE, stops(code), cells(code))]
+        free = [fit["free"] or fit for fit in fits]
+        kinds = [(CODE, fits)]
+        if code["free"]:
+            lines.append((FREE, stops(code["free"]), cells(code["free"])))
+            kinds.append((FREE, free))
+        lines.append((TEXT, stops(text), cells(text, "paper")))
+        for name, runs in kinds if len(fits) > 1 else []:
+            columns = zip(*(cells(run) for run in runs))
+            ranges = [_spread(column, goal) for column, goal in zip(columns, target)]
+            lines.append((f"{name}, any rounding ({len(fits)})", "", ranges))
+        for source, ended, found in lines:
+            same = [c for c, value, goal in zip(CELLS, found, target)
+                    if value == goal or value.endswith("inside")]  # fmt: skip
+            said = "" if source == "published" else "all" if len(same) == 4 else ", ".join(same)
+            rows.append((entry["label"], source, ended, *found, said))
+    for name in own_names(study):
+        own = results["own"][name]
+        counts = [_spaced(own["counts"][part]) for part in PARTS[1:]]
+        rows.append(("this package", name, "", "", str(len(own["panel"])), *counts, ""))
+    return _table(f"method | source | stopped at | {' | '.join(CELLS)} | as published", rows)
 
 
-def _chaos(method: PaperMethod, same: bool, sensitivity: list[Row]) -> str:
-    luck = "That it agrees here is luck: the" if same else "The"
-    said = (
-        f"{luck} iteration does not settle at q = 1; it runs to the cap, and where it stands "
-        "then depends on rounding."
-    )
-    for row in sensitivity:
-        if row["kind"] == "rows" and row["method"] == method.label:
-            said += (
-                f" {row['runs']} orders of the same training rows gave {row['distinct']} "
-                "distinct panels."
-            )
-    return said
-
-
-def change_rows(study: Study, results: Findings) -> list[Row]:
-    """From the published score to the one the text describes, one change at a time."""
-    rows = []
-    for method in study.methods:
-        run = results[f"row/{method.key}/code"]["reports"]
-        printed = results[f"row/{method.key}/paper"]["reports"]
-        target = study.rows[method.key]
-        published = [classification_report(c) for c in (target.validation, target.test)]
-        steps = (
-            ("published", published),
-            ("as the authors ran it", _both(run, "batch", "all")),
-            ("+ distances divided by ||w|| (equation 21)", _both(run, "distance", "all")),
-            ("+ test scored on the selected features alone", _both(run, "distance", "selected")),
-            ("+ penalty weights and settings as printed", _both(printed, "distance", "selected")),
-        )
-        rows += [
-            {
-                "method": method.label,
-                "step": name,
-                "validation": validation["balanced_accuracy"],
-                "test": test["balanced_accuracy"],
-            }
-            for name, (validation, test) in steps
-        ]
-    return rows
-
-
-def _both(reports: Mapping[str, Any], rule: str, weights: str) -> list[Any]:
-    """Validation with the selected features, and test with these weights, by one rule."""
-    return [reports["validation"][rule]["selected"], reports["test"][rule][weights]]
-
-
-def sweep_rows(study: Study, plan: Plan, results: Findings) -> list[Row]:
-    """Features selected at each (q, eps), and what the authors' notebook prints of them."""
-    printed = {sweep_name("paper", q, eps): point for q, eps, point in study.sweep.notebook}
-    rows = []
-    for q, eps in plan.grid(study):
-        name = sweep_name("paper", q, eps)
-        paper, point = results[name], printed.get(name)
-        rows.append(
-            {
-                "eps": eps,
-                "q": q,
-                "notebook_smaller_elbow": point and point.smaller_elbow,
-                "elbow_1": paper["elbows"][0],
-                "elbow_2": paper["elbows"][1],
-                "notebook_common": point and point.common,
-                "common": paper["counts"][2],
-                "features": len(paper["panel"]),
-                "notebook_validation": point and spaced(point.validation),
-                "validation": spaced(paper["validation"]),
-                "converged": all(paper["converged"]),
-                "GSVPSVM_features": len(results[sweep_name("own", q, eps)]["panel"]),
-            }
-        )
-    return rows
-
-
-def jaccard_rows(study: Study, plan: Plan, results: Findings) -> list[Row]:
-    """Average Jaccard index across q at each eps: of both planes' features, and of each plane's."""
-    given, levels = plan.levels(study)
-    qs = sorted(set(given))
-    if len(qs) < 2:
+def _notebook(entry: Mapping[str, Any]) -> list[tuple[str, str, list[str]]]:
+    """What the authors' notebook prints of a row, as far as it does."""
+    if "notebook" not in entry:
         return []
-    printed = dict(zip(study.sweep.eps, study.sweep.jaccard or ()))
-    rows = []
-    for eps in levels:
-        points = [results[sweep_name("paper", q, eps)] for q in qs]
-        own = [results[sweep_name("own", q, eps)]["panel"] for q in qs]
-        rows.append(
-            {
-                "eps": eps,
-                "published": printed.get(eps),
-                "obtained": average_jaccard([point["panel"] for point in points]),
-                "plane_1": average_jaccard([point["features"][0] for point in points]),
-                "plane_2": average_jaccard([point["features"][1] for point in points]),
-                "GSVPSVM": average_jaccard(own),
-            }
-        )
-    return rows
+    printed = entry["notebook"]
+    ended = ", ".join("rule" if stopped else "cap" for stopped in printed.get("stopped", ()))
+    found = [f"smaller {printed['smaller_elbow']}" if "smaller_elbow" in printed else "",
+             f"common {printed['common']}" if "common" in printed else "",
+             *(_spaced(printed.get(part, ())) for part in PARTS[1:])]  # fmt: skip
+    return [("authors' notebook", ended, found)]
 
 
-def runs_of(results: Findings, kind: str, method: str) -> list[dict[str, Any]]:
-    """The runs of one method under one kind of change, by seed."""
-    head = f"{kind}/{method}/"
-    found = [
-        (int(name[len(head) :]), run) for name, run in results.items() if name.startswith(head)
+def rounding_rows(study: Study, results: Results) -> list[Row]:
+    """Every rounding of every row, with and without the stopping rule."""
+    rows = [
+        (entry["label"], name, stops(fit), *cells(fit), *cells(fit["free"] or fit))
+        for key, entry in study.methods.items()
+        for name, fit in _roundings(results, key).items()
     ]
-    return [run for _, run in sorted(found, key=lambda pair: pair[0])]
+    free = " | ".join(f"{cell}, {FREE}" for cell in CELLS)
+    return _table(f"method | sums by | stopped at | {' | '.join(CELLS)} | {free}", rows)
 
 
-def method_labels(study: Study) -> dict[str, str]:
-    """Key -> label of everything in the sensitivity study."""
-    return {**{m.key: m.label for m in study.methods}, **{name: name for name in OWN_METHODS}}
-
-
-def sensitivity_rows(study: Study, results: Findings) -> list[Row]:
-    """How much each method changes with the start, the order of rows and the split."""
+def named_rows(study: Study, results: Results, names: Sequence[str]) -> list[Row]:
+    """The features selected, by name, beside those of the notebook."""
     rows = []
-    for kind in KINDS:
-        for method, label in method_labels(study).items():
-            runs = runs_of(results, kind, method)
+    for key, entry in study.methods.items():
+        listed = entry.get("notebook", {}).get("selected", ["", ""])
+        for k, kept in enumerate(results[f"row/{key}/code"]["features"]):
+            shown = ", ".join(names[f] for f in kept[:7]) + (", ..." if len(kept) > 7 else "")
+            rows.append((entry["label"], study.classes[k], shown, ", ".join(listed[k])))
+    return _table("method | plane of | selected | notebook", rows)
+
+
+def runs_of(results: Results, head: str, method: str) -> list[Row]:
+    """The runs of one method from other starts, or on other splits."""
+    groups = [v for k, v in results.items() if k.partition("/")[0] == head]
+    return [run for group in groups for name, run in group.items() if name.split("/")[0] == method]
+
+
+def own_names(study: Study) -> list[str]:
+    """This package's methods beside the paper's."""
+    return [f"GSVPSVM({study.size})", "GSVPSVMCV"]
+
+
+def fair_rows(study: Study, results: Results) -> list[Row]:
+    """The same splits three ways: printed rule, the authors' scoring, and retuned."""
+    rows: list[tuple[Any, ...]] = []
+    for key in (*study.methods, *own_names(study)):
+        runs, entry = runs_of(results, "splits", key), study.methods.get(key)
+        again = {k: v for k, v in results.items() if k.startswith(f"search/{key}/")}
+        first = again.pop(f"search/{key}/{PUBLISHED}", None)
+        tuned = list(again.values()) or ([first] if first else [])
+        rows.append((
+            entry["label"] if entry else key,
+            balanced(entry["test"]) if entry else None,
+            len(runs),
+            _mean([run["printed"] for run in runs]),
+            _mean([run["all"] for run in runs if "all" in run]),
+            len(again) or ("the published one" if first else None),
+            _mean([run["test"] for run in tuned]),
+            _mean([run["test_printed"] for run in tuned]),
+        ))  # fmt: skip
+    columns = ("method | published, one split | splits | printed rule | authors' scoring | splits "
+               "retuned | retuned, authors' scoring | retuned, printed rule")  # fmt: skip
+    return _table(columns, rows) if rows[0][2] else []
+
+
+def sensitivity_rows(study: Study, results: Results) -> list[Row]:
+    """How much each method changes with the start and the split."""
+    rows = []
+    for head in ("starts", "splits"):
+        for method in (*study.methods, *own_names(study)):
+            runs = runs_of(results, head, method)
             if len(runs) < 2:
                 continue
-            panels = [run["panel"] for run in runs]
-            sizes = [len(panel) for panel in panels]
-            scores = np.array([run["balanced_accuracy"] for run in runs])
-            rows.append(
-                {
-                    "kind": kind,
-                    "method": label,
-                    "runs": len(runs),
-                    "distinct": len({tuple(panel) for panel in panels}),
-                    "jaccard": average_jaccard(panels),
-                    "features_median": float(np.median(sizes)),
-                    "features_min": min(sizes),
-                    "features_max": max(sizes),
-                    "accuracy_mean": float(scores.mean()),
-                    "accuracy_sd": float(scores.std(ddof=1)),
-                    "accuracy_min": float(scores.min()),
-                    "accuracy_max": float(scores.max()),
-                    "capped": sum(run["capped"] for run in runs),
-                }
-            )
-    return rows
+            panels, scores = [run["panel"] for run in runs], [run["printed"] for run in runs]
+            sizes, label = [len(panel) for panel in panels], {"label": method}
+            rows.append((
+                study.methods.get(method, label)["label"], head, len(runs),
+                len({tuple(panel) for panel in panels}), average_jaccard(panels),
+                f"{np.median(sizes):g} ({min(sizes)}–{max(sizes)})", float(np.mean(scores)),
+                float(np.std(scores, ddof=1)), sum(run.get("capped", False) for run in runs),
+            ))  # fmt: skip
+    columns = "method | other | runs | distinct panels | Jaccard | features | balanced accuracy"
+    return _table(f"{columns} | sd | at the cap", rows)
 
 
-def run_rows(study: Study, results: Findings, data: Dataset) -> list[Row]:
-    """Every run of the sensitivity study, its panel by name."""
-    return [
-        {
-            "kind": kind,
-            "method": label,
-            "seed": seed,
-            "features": len(run["panel"]),
-            "balanced_accuracy": run["balanced_accuracy"],
-            "capped": run["capped"],
-            "panel": ";".join(data.feature_names[run["panel"]]),
-        }
-        for kind in KINDS
-        for method, label in method_labels(study).items()
-        for seed, run in enumerate(runs_of(results, kind, method))
+def change_rows(study: Study, results: Results) -> list[Row]:
+    """From the published score to the one the text describes, one change at a time."""
+    rows = []
+    for key, entry in study.methods.items():
+        rows.append((entry["label"], "published", *(balanced(entry[part]) for part in PARTS[1:])))
+        for name, source, rule, kind in STEPS:
+            counts = results[f"row/{key}/{source}"]["confusion"]
+            both = counts["validation"][rule]["selected"], counts["test"][rule][kind]
+            rows.append((entry["label"], name, *map(balanced, both)))
+    return _table("method | step | validation | test", rows)
+
+
+def search_rows(study: Study, results: Results) -> list[Row]:
+    """What the search for delta and step picks, and its score on other samples."""
+    rows = []
+    for name, r in results.items():
+        head, _, rest = name.partition("/")
+        if head == "search":
+            method, seed = rest.split("/")
+            where = "published" if seed == str(PUBLISHED) else f"other {int(seed) + 1}"
+            found = [r[k] for k in ("step_size", "features", "tried", "tied", "validation", "test")]
+            deltas, label = _spaced(r["delta"], ", "), study.methods[method]["label"]
+            rows.append((label, where, deltas, *found, r["test_printed"]))
+    columns = "method | split | deltas | step | features | settings | as good | validation"
+    return _table(f"{columns} | test, authors' scoring | test, printed rule", rows)
+
+
+def sweep_rows(study: Study, plan: Plan, results: Results) -> list[Row]:
+    """Features selected at each (q, eps), and what the authors' older notebook prints."""
+    rows = []
+    for eps in plan.eps:
+        known = study.notebook_sweep if eps == plan.eps[0] and len(plan.qs) == 10 else {}
+        for i, q in enumerate(plan.qs):
+            fit = results[f"sweep/{eps:.4g}"][f"{q:g}"]
+            counts = fit["confusion"]["validation"]["batch"]["selected"]
+            printed = [known[k][i] if known else None for k in ("smaller_elbow", "common")]
+            rows.append((eps, q, min(fit["elbows"]), printed[0], _spaced(fit["elbows"], ", "),
+                         len(fit["panel"]), fit["counts"][2], printed[1], _spaced(counts),
+                         _spaced(known["validation"][i]) if known else None, stops(fit),
+                         len(fit["own"])))  # fmt: skip
+    columns = "eps | q | smaller elbow | notebook | elbows | either plane | common"
+    columns += " | common, notebook"
+    return _table(f"{columns} | validation | validation, notebook | stopped at | LqGSVPSVM", rows)
+
+
+def jaccard_rows(study: Study, plan: Plan, results: Results) -> list[Row]:
+    """Average Jaccard index across q at each eps."""
+    published = dict(zip(plan.eps, study.jaccard))
+    fits = {eps: list(results[f"sweep/{eps:.4g}"].values()) for eps in plan.eps}
+    rows = [
+        (e, published.get(e), *(average_jaccard([fit[k] for fit in f]) for k in ("panel", "own")))
+        for e, f in fits.items()
+        if len(f) > 1
     ]
+    return _table("eps | published | obtained | LqGSVPSVM", rows)
+
+
+def split_rows(study: Study, data: Dataset) -> list[Row]:
+    """Samples per class and part: printed and obtained."""
+    parts = parts_of(data, study.key)
+    rows = [
+        (name, part, study.split[name][k], int(np.sum(getattr(parts, part)[1] == label)))
+        for label, name in enumerate(study.classes)
+        for k, part in enumerate(PARTS)
+    ]
+    return _table("class | part | published | obtained", rows)
+
+
+def claim_rows(study: Study, results: Results, names: Sequence[str]) -> list[Row]:
+    """Claims of the text beside its tables, how each was tried, and what came of it."""
+    found: dict[str, str] = {}
+    if "claim/filters" in results:
+        made = results["claim/filters"]
+        union = {feature for top in made["top"].values() for feature in top}
+        tops = {key: _heaviest(results[f"row/{key}/code"]["weights"]) for key in ("l1", "q=1")}
+        found["filters"] = "; ".join(
+            f"{study.methods[key]['label']}: {len(union & set(top))} of 20, "
+            f"{sum(min(abs(at - f) for f in union) <= 5 for at in top)} within 5 bins of one"
+            for key, top in tops.items()
+        )
+        found["few"] = _first_and_means(made["scores"])
+    if "claim/elimination" in results:
+        made = results["claim/elimination"]
+        panels = [results[f"row/{key}/code"]["features"] for key in study.methods]
+        selected = {names[f] for planes in panels for kept in planes for f in kept}
+        both = {"worst smoothness", "area error"} <= selected
+        inside = len(selected & {names[f] for f in made["panels"]["18"]})
+        found["elimination"] = _first_and_means(made["scores"])
+        found["subset"] = f"both are selected: {'yes' if both else 'no'}; {inside} of "
+        found["subset"] += f"{len(selected)} among our 18"
+    seeds = [v for k, v in results.items() if k.startswith("claim/imbalance/")]
+    if seeds:
+        recalls = {(name, share): np.mean([s[share][name] for s in seeds], axis=0)
+                   for name in seeds[0]["1"] for share in seeds[0]}  # fmt: skip
+        found["imbalance"] = "; ".join(
+            f"{name} {first:.2f}/{second:.2f} at {share}"
+            for (name, share), (first, second) in recalls.items()
+        )
+    return _table("claim | tried how | found", [(*CLAIMS[k], said) for k, said in found.items()])
+
+
+def _heaviest(planes: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The twenty features of the largest weights in either plane."""
+    pairs = ((-abs(v), at) for plane in planes for at, v in zip(plane["at"], plane["value"]))
+    return list(dict.fromkeys(at for _, at in sorted(pairs)))[:20]
+
+
+def _first_and_means(scores: Mapping[str, Sequence[float]]) -> str:
+    return ", ".join(
+        f"{name}: {first:.3f}" + (f" ({np.mean(others):.3f})" if others else "")
+        for name, (first, *others) in scores.items()
+    )

@@ -7,18 +7,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from .._typing import Float64Array, IntArray
-from .._validate import check_integer, check_real, warn_caller
+from .._validate import check_integer, check_real
 from ..linalg.covariances import ClassCovariances, CovariancesOfMoments, Part, covariances_of
 from ..linalg.moments import ClassMoments
 from ..linalg.rows import read_rows
 from .exact import solve_unpenalized
 from .newton import Problem, Solution, kkt_residual
-from .path import Path
+from .path import Path, warn_of
 from .penalties import Penalty, penalty_factors
-from .quotient import OneVsRest, check_definite
+from .quotient import OneVsRest
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,21 +30,15 @@ class GSVPResult:
         Unit vector with exact zeros; the mean of B lies on the positive side of the plane.
     b : float
         Bias of the plane ``x'w + b = 0``.
-    delta : float
-        Strength of the penalty.
-    quotient : float
-        The generalized Rayleigh quotient, without the penalty.
-    objective : float
-        Quotient plus penalty.
+    delta, quotient, objective : float
+        Strength of the penalty, generalized Rayleigh quotient, and quotient plus penalty.
     kkt_residual : float
         Largest violation of stationarity, recomputed at `w` over all features. It certifies a
         stationary point, not a global minimum.
-    n_iter : int
-        Inner iterations.
+    n_iter, history : int and ndarray
+        Inner iterations, and the objective after each of them, which never increases.
     converged : bool
         Whether `kkt_residual` is at most ``tol * delta_max``; True where delta is 0.
-    history : ndarray
-        The objective after each iteration; it never increases.
     delta_max : float
         At and above it a single feature is returned, or those of penalty factor 0, and is
         stationary. NaN where delta is 0: that is solved exactly, without a path.
@@ -84,7 +77,6 @@ def sparse_gsvp(
     pool: float = 0.0,
     w0: Any = None,
     penalty_factor: Any = None,
-    sample_weight: tuple[Any, Any] | None = None,
     eps: float = 1e-3,
     tol: float = 1e-6,
     max_iter: int = 1000,
@@ -100,7 +92,7 @@ def sparse_gsvp(
 
     where MSD is the mean squared distance of a class to the plane, its spread shrunk
     toward the pooled one by `pool`, and p is the penalty: :math:`p(t) = t` for q = 1,
-    :math:`(t + \epsilon)^q - \epsilon^q` below.
+    :math:`(t + \epsilon)^q - \epsilon^q` below. Warns where the certificate is not met.
 
     Parameters
     ----------
@@ -123,64 +115,38 @@ def sparse_gsvp(
     penalty_factor : array of shape (n_features,) or mapping, optional
         The factors l_f: 0 for features that are always used, infinity for those that never are.
         Or those of some features by the names of A's columns; the others are 1.
-    sample_weight : pair of arrays, optional
-        Weights of the rows of A and of B.
     eps : float, default=1e-3
         Smoothing of the penalty for q < 1.
-    tol : float, default=1e-6
-        The certificate is to be below ``tol * delta_max``.
-    max_iter : int, default=1000
-        Largest number of inner iterations.
+    tol, max_iter : float, default=1e-6, and int, default=1000
+        The certificate is to be below ``tol * delta_max`` after so many iterations.
 
     Returns
     -------
     GSVPResult
-        With its certificate.
-
-    Warns
-    -----
-    ConvergenceWarning
-        The certificate is not met.
 
     Examples
     --------
+    A feature that tells the classes apart, one that has to be in, and one that may not:
+
     >>> import numpy as np
     >>> from sparsegsvp import sparse_gsvp
-    >>> rng = np.random.default_rng(0)
-    >>> A, B = rng.normal(size=(2, 40, 50))
+    >>> A, B = np.random.default_rng(0).normal(size=(2, 40, 50))
     >>> B[:, 7] += 4.0
-    >>> result = sparse_gsvp(A, B, delta=0.1)
-    >>> bool(result.converged), int(np.argmax(result.w))
-    (True, 7)
-
-    A feature that has to be in, and one that may not:
-
-    >>> factors = np.ones(50)
-    >>> factors[3], factors[7] = 0.0, np.inf
+    >>> int(sparse_gsvp(A, B, delta=0.1).w.argmax())
+    7
+    >>> factors = np.where(np.arange(50) == 3, 0.0, np.where(np.arange(50) == 7, np.inf, 1.0))
     >>> result = sparse_gsvp(A, B, delta=0.1, penalty_factor=factors)
     >>> 3 in result.support, 7 in result.support
     (True, False)
     """
     check_real("delta", delta, least=0)
-    check_real("tol", tol, least=0)
-    check_integer("max_iter", max_iter, least=1)
-    problem = _problem(A, B, Penalty(q, eps), tau, pool, penalty_factor, sample_weight)
+    problem = _problem(A, B, Penalty(q, eps), tau, pool, penalty_factor, tol, max_iter)
     start = None if w0 is None else _unit_start(w0, problem)
     if delta == 0.0:
-        result = _result(problem.cov, _unpenalized(problem), delta_max=float("nan"))
-    else:
-        path = Path(problem, tol=tol, max_iter=max_iter)
-        if start is None:
-            solution = path.continue_to(float(delta))
-        else:
-            solution = path.solve_from(float(delta), start)
-        result = _result(problem.cov, solution, path.delta_max)
-    _warn(
-        [result],
-        f"the certificate is {result.kkt_residual:.2g}, above tol * delta_max = "
-        f"{tol * result.delta_max:.2g}",
-    )
-    return result
+        return _results(problem, [_unpenalized(problem)], float("nan"))[0]
+    path, delta = Path(problem, tol=tol, max_iter=max_iter), float(delta)
+    solution = path.at(delta) if start is None else path.solve_from(delta, start)
+    return _results(problem, [solution], path.delta_max)[0]
 
 
 def sparse_gsvp_path(
@@ -194,35 +160,26 @@ def sparse_gsvp_path(
     tau: float = 1.0,
     pool: float = 0.0,
     penalty_factor: Any = None,
-    sample_weight: tuple[Any, Any] | None = None,
     eps: float = 1e-3,
     tol: float = 1e-6,
     max_iter: int = 1000,
-    max_features: int | None = None,
 ) -> list[GSVPResult]:
     """Solutions at falling deltas, each warm started from the last.
 
     The path is walked down and up again, and the lower objective is kept at each delta.
-    It ends early, with the first solution of more than `max_features` features.
 
     Parameters
     ----------
-    A, B, q, tau, pool, penalty_factor, sample_weight, eps, tol, max_iter
+    A, B, q, tau, pool, penalty_factor, eps, tol, max_iter
         As in `sparse_gsvp`.
     deltas : sequence of float, optional
         Penalties, in any order; solved and returned from the largest to the smallest.
-    n_deltas : int, default=30
-        Without `deltas`: how many, in geometric steps from delta_max.
-    ratio : float, default=1e-2
-        Without `deltas`: the last one is ``ratio * delta_max``.
-    max_features : int, optional
-        The path ends with the first solution that has more features than this, by default the
-        number of rows of A and B together; pass that of the features for all deltas.
+    n_deltas, ratio : int, default=30, and float, default=1e-2
+        Without `deltas`: how many, in geometric steps from delta_max to ``ratio * delta_max``.
 
     Returns
     -------
     list of GSVPResult
-        One for each delta, or fewer where the path ended early.
 
     Examples
     --------
@@ -241,19 +198,11 @@ def sparse_gsvp_path(
     else:
         check_integer("n_deltas", n_deltas, least=1)
         check_real("ratio", ratio, above=0, below=1)
-    check_real("tol", tol, least=0)
-    check_integer("max_iter", max_iter, least=1)
-    if max_features is not None:
-        check_integer("max_features", max_features, least=1)
-    problem = _problem(A, B, Penalty(q, eps), tau, pool, penalty_factor, sample_weight)
+    problem = _problem(A, B, Penalty(q, eps), tau, pool, penalty_factor, tol, max_iter)
     path = Path(problem, tol=tol, max_iter=max_iter)
     if deltas is None:
         grid = path.delta_max * np.geomspace(1.0, ratio, int(n_deltas))
-    most = problem.cov.n_samples if max_features is None else int(max_features)
-    solutions = path.walk(grid, most)
-    results = [_result(problem.cov, solution, path.delta_max) for solution in solutions]
-    _warn(results, "the certificate is not met at {} of the deltas")
-    return results
+    return _results(problem, path.walk(grid), path.delta_max)
 
 
 def _problem(
@@ -263,31 +212,56 @@ def _problem(
     tau: float,
     pool: float,
     penalty_factor: Any,
-    sample_weight: tuple[Any, Any] | None,
+    tol: float,
+    max_iter: int,
 ) -> Problem:
     """The problem of A's plane, all parameters checked."""
+    check_real("tol", tol, least=0)
+    check_integer("max_iter", max_iter, least=1)
     tau = check_real("tau", tau, least=0)
     pool = check_real("pool", pool, least=0, most=1)
-    cov = _covariances(A, B, sample_weight)
-    if not cov.varying.any():
-        raise ValueError(
-            "all features are constant over the rows of A and B: there is nothing to select"
-        )
+    cov = _covariances(A, B)
     names = A.feature_names if isinstance(A, ClassMoments) else getattr(A, "columns", None)
-    factors = penalty_factors(penalty_factor, cov.means.shape[1], names)
+    factors = penalty_factors(penalty_factor, len(cov.center), names)
     problem = Problem(cov, OneVsRest.of_class(0, cov.share, pool), tau, penalty, factors)
-    if not problem.eligible.any():
-        raise ValueError(
-            "all features of finite penalty_factor are constant: there is nothing to select"
-        )
-    constant = np.count_nonzero(factors == 0.0) - len(problem.free)
-    if constant:
-        warn_caller(
-            f"{constant} feature(s) of penalty_factor 0 are constant, so no plane can use them"
-        )
-    if tau == 0.0:
-        check_definite(cov, problem.plane, np.flatnonzero(problem.eligible))
+    problem.check(names)
     return problem
+
+
+def _covariances(A: Any, B: Any) -> ClassCovariances:
+    """Covariances of the classes 0 (A) and 1 (B), given as rows or moments and checked."""
+    moments = [isinstance(X, ClassMoments) for X in (A, B)]
+    if any(moments) and not all(moments):
+        raise ValueError("A and B must both be ClassMoments or both be arrays")
+    if any(moments):
+        for name, X in zip("AB", (A, B)):
+            if len(X.classes) != 1:
+                raise ValueError(
+                    f"{name} holds the moments of {len(X.classes)} classes: compute those of its "
+                    "rows alone, ClassMoments.from_data(X[y == label])"
+                )
+            _check_shape(name, (int(X.counts[0]), X.means.shape[1]))
+        both = replace(A, classes=np.array([0])) + replace(B, classes=np.array([1]))
+        return CovariancesOfMoments(both, standardize=False)
+    parts = []
+    for code, (name, X) in enumerate(zip("AB", (A, B))):
+        rows = read_rows(
+            X, name, ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0
+        )
+        _check_shape(name, rows.shape)
+        rows.check_values(name)
+        parts.append(Part(rows, np.full(rows.shape[0], code), np.ones(rows.shape[0])))
+    m, other = (part.rows.shape[1] for part in parts)
+    if m != other:
+        raise ValueError(f"A has {m} features and B has {other}: both need the same columns")
+    return covariances_of(parts, 2, standardize=False)
+
+
+def _check_shape(name: str, shape: tuple[int, int]) -> None:
+    if shape[0] < 2 or shape[1] < 1:
+        raise ValueError(
+            f"{name} has shape {shape}: a class needs at least two rows and one feature"
+        )
 
 
 def _unit_start(w0: Any, problem: Problem) -> Float64Array:
@@ -314,99 +288,31 @@ def _unpenalized(problem: Problem) -> Solution:
     w, bias = result
     gradient = problem.gradient(features, w, bias)[features]
     residual = kkt_residual(w, gradient, np.zeros(len(w)))
-    keep = w != 0.0
-    used, ratio = features[keep], bias.ratio
-    return Solution(0.0, used, w[keep], bias, ratio, residual, 1, [ratio], gradient, True)
+    return Solution(
+        0.0, features, w, bias, bias.ratio, residual, 1, [bias.ratio], gradient, converged=True
+    )
+
+
+def _results(problem: Problem, solutions: list[Solution], delta_max: float) -> list[GSVPResult]:
+    """What is returned for solutions, with warnings of what is wrong with them."""
+    warn_of(solutions, [f"delta = {solution.delta:.3g}" for solution in solutions])
+    return [_result(problem.cov, solution, delta_max) for solution in solutions]
 
 
 def _result(cov: ClassCovariances, solution: Solution, delta_max: float) -> GSVPResult:
-    sign = -1.0 if solution.bias.other < 0.0 else 1.0
-    w = np.zeros(cov.means.shape[1])
-    w[solution.features] = sign * solution.w
-    # bias.own is p_i + b for centred features: class 0 is A
+    bias, w = solution.bias, solution.dense(len(cov.center))
     return GSVPResult(
         w=w,
-        b=sign * solution.bias.own - float((cov.means[0] + cov.center) @ w),
+        # bias.own is p_i + b for centred features: class 0 is A
+        b=bias.sign * bias.own - float((cov.means[0] + cov.center) @ w),
         delta=solution.delta,
-        quotient=solution.bias.ratio,
+        quotient=bias.ratio,
         objective=solution.objective,
         kkt_residual=solution.kkt_residual,
         n_iter=solution.n_iter,
         converged=solution.converged,
         history=np.asarray(solution.history),
         delta_max=delta_max,
-        clipped=solution.bias.clipped,
+        clipped=bias.clipped,
         gap=solution.gap,
     )
-
-
-def _warn(results: list[GSVPResult], message: str) -> None:
-    failed = sum(not result.converged for result in results)
-    if failed:
-        warn_caller(
-            f"{message.format(failed)}: raise max_iter or tol, or tau (a larger floor makes "
-            "the problem better conditioned)",
-            ConvergenceWarning,
-        )
-    if any(result.clipped for result in results):
-        warn_caller(
-            "the best bias ran off to infinity and was clipped: along the direction chosen "
-            "the class means coincide and the own class is the wider one",
-            RuntimeWarning,
-        )
-
-
-def _covariances(A: Any, B: Any, sample_weight: tuple[Any, Any] | None) -> ClassCovariances:
-    """Covariances of the classes 0 (A) and 1 (B), given as rows or moments and checked."""
-    if isinstance(A, ClassMoments) or isinstance(B, ClassMoments):
-        return _moment_covariances(A, B, sample_weight)
-    if sample_weight is None:
-        sample_weight = (None, None)
-    if not (isinstance(sample_weight, Sequence) and len(sample_weight) == 2):
-        raise ValueError("sample_weight must be a pair: the weights of A's rows and of B's")
-    parts = [
-        _part(name, X, weight, k)
-        for k, (name, X, weight) in enumerate(zip("AB", (A, B), sample_weight))
-    ]
-    m, other = (part.rows.shape[1] for part in parts)
-    if m != other:
-        raise ValueError(f"A has {m} features and B has {other}: both need the same columns")
-    return covariances_of(parts, 2, standardize=False)
-
-
-def _moment_covariances(A: Any, B: Any, sample_weight: Any) -> ClassCovariances:
-    if not (isinstance(A, ClassMoments) and isinstance(B, ClassMoments)):
-        raise ValueError("A and B must both be ClassMoments or both be arrays")
-    if sample_weight is not None:
-        raise ValueError("sample_weight is already in the moments: pass it to from_data")
-    for name, part in (("A", A), ("B", B)):
-        if len(part.classes) != 1:
-            raise ValueError(
-                f"{name} holds the moments of {len(part.classes)} classes: compute those of its rows alone, "
-                "ClassMoments.from_data(X[y == label])"
-            )
-        if part.counts[0] < 2:
-            raise ValueError(f"{name} has {part.counts[0]} rows: a class needs at least two")
-    both = replace(A, classes=np.array([0])) + replace(B, classes=np.array([1]))
-    return CovariancesOfMoments.of(both, standardize=False)
-
-
-def _part(name: str, X: Any, sample_weight: Any, code: int) -> Part:
-    """The rows of one class and their weights, checked."""
-    rows = read_rows(X, name, ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0)
-    n = rows.shape[0]
-    if n < 2 or rows.shape[1] < 1:
-        raise ValueError(
-            f"{name} has shape {rows.shape}: a class needs at least two rows and one feature"
-        )
-    rows.check_values(name)
-    weight = np.ones(n)
-    if sample_weight is not None:
-        weight = np.asarray(sample_weight, dtype=np.float64).ravel()
-        if len(weight) != n:
-            raise ValueError(f"sample_weight has {len(weight)} weights for the {n} rows of {name}")
-        if not np.isfinite(weight).all() or (weight < 0.0).any():
-            raise ValueError("sample_weight must be non-negative and finite")
-        if np.count_nonzero(weight) < 2:
-            raise ValueError(f"sample_weight leaves fewer than two rows of {name}")
-    return Part(rows, np.full(n, code), weight)

@@ -21,17 +21,17 @@ def solve_unpenalized(
 ) -> tuple[Float64Array, Bias] | None:
     """Unit normal and bias of the best plane on some features; None where it is at infinity."""
     reduced = cov.row_space(features) if tau > 0.0 else None
-    if reduced is not None:
-        # tau counts against any part of w outside the row space, so the minimiser lies in it:
-        # the problem shrinks to as many dimensions as there are rows
-        small, lift = reduced
-        result = solve_unpenalized(small, plane, tau, np.arange(small.means.shape[1]))
-        if result is None:
-            return None
-        w = lift(result[0])
-        return w / np.linalg.norm(w), result[1]
-    spreads = cov.blocks(features, np.array((plane.own, plane.other)))
-    return _best_plane(spreads, cov.means[:, features], plane, tau)
+    if reduced is None:
+        spreads = cov.blocks(features, np.array((plane.own, plane.other)))
+        return _best_plane(spreads, cov.means[:, features], plane, tau)
+    # tau counts against any part of w outside the row space, so the minimiser lies in it: the
+    # problem shrinks to as many dimensions as there are rows
+    small, lift = reduced
+    result = solve_unpenalized(small, plane, tau, np.arange(small.means.shape[1]))
+    if result is None:
+        return None
+    w = lift(result[0])
+    return w / np.linalg.norm(w), result[1]
 
 
 def panel_planes(
@@ -46,35 +46,25 @@ def panel_planes(
 
     A plane lies at infinity where its class is the wider one and the means coincide: then that of
     ``pool=1``, which is always near, stands in for it, with a warning.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.solvers.exact import panel_planes
-    >>> means = np.array([[0.0, 0.0], [3.0, 0.0]])
-    >>> w, b, scale = panel_planes(means, np.array([np.eye(2)] * 2), np.ones(2), 0.0, 0.5)
-    >>> w.round(6) + 0.0, b.round(3)
-    (array([[ 1.,  0.],
-           [-1.,  0.]]), array([0.303, 3.303]))
     """
     share = share / share.sum()
     n_classes = len(means)
-    w, b = np.empty(means.shape), np.empty(n_classes)
-    far = []
+    # means that coincide exactly have no direction between them: any plane through their mean
+    w, b = np.tile(np.eye(means.shape[1])[0], (n_classes, 1)), -means[:, 0]
+    far = 0
     for i in range(n_classes):
-        result = _panel_plane(means, covariances, OneVsRest.of_class(i, share, pool), tau)
-        if result is None:
-            far.append(i)
-            result = _panel_plane(means, covariances, OneVsRest.of_class(i, share, 1.0), tau)
-        if result is None:  # means that coincide exactly have no direction between them
-            w[i], b[i] = np.eye(means.shape[1])[0], -means[i, 0]
-            continue
-        normal, bias = result
-        sign = -1.0 if bias.other < 0.0 else 1.0
-        w[i], b[i] = sign * normal, sign * (bias.own - float(normal @ means[i]))
+        for attempt in dict.fromkeys((pool, 1.0)):
+            plane = OneVsRest.of_class(i, share, attempt)
+            spreads = np.tensordot((plane.own, plane.other), covariances, axes=1)
+            result = _best_plane(spreads, means, plane, tau)
+            if result is not None and not result[1].clipped:
+                normal, bias = result
+                w[i], b[i] = bias.sign * normal, bias.sign * (bias.own - float(normal @ means[i]))
+                break
+            far += attempt == pool
     if far:
         warn_caller(
-            f"the best plane of {len(far)} of {n_classes} classes lies at infinity, because its "
+            f"the best plane of {far} of {n_classes} classes lies at infinity, because its "
             "class is wider than the others and the means coincide: the plane of the pooled "
             "spread stands in for it. Try a larger pool or tau",
             RuntimeWarning,
@@ -93,15 +83,6 @@ def balanced_scale(
     return np.where(scale > 0.0, scale, 1.0)
 
 
-def _panel_plane(
-    means: Float64Array, covariances: Float64Array, plane: OneVsRest, tau: float
-) -> tuple[Float64Array, Bias] | None:
-    """Unit normal and bias of one plane; None where it lies at infinity."""
-    spreads = np.tensordot((plane.own, plane.other), covariances, axes=1)
-    result = _best_plane(spreads, means, plane, tau)
-    return None if result is None or result[1].clipped else result
-
-
 def _best_plane(
     spreads: Float64Array, means: Float64Array, plane: OneVsRest, tau: float
 ) -> tuple[Float64Array, Bias] | None:
@@ -117,8 +98,9 @@ def _best_plane(
     if tau > 0.0:
         A, B = (_bordered(*form, tau) for form in forms)
         z = eigh(A, A + B, subset_by_index=[0, 0])[1][:, 0]
-    else:
-        z = _smallest_generalized_vector(*(_factor(*form) for form in forms))
+    else:  # both forms may be singular, so factors of them go through the GSVD
+        result = gsvd(*(_factor(*form) for form in forms))
+        z = lstsq(result.X.T, np.eye(len(result.alpha))[-1])[0]
     norm = float(np.linalg.norm(z[:-1]))
     if norm <= 1e-8 * abs(float(z[-1])):
         return None
@@ -133,22 +115,8 @@ def _best_plane(
 
 
 def _bordered(cov: Float64Array, mean: Float64Array, tau: float) -> Float64Array:
-    k = len(mean)
-    out = np.empty((k + 1, k + 1))
-    out[:k, :k] = cov + np.multiply.outer(mean, mean)
-    out[:k, :k].flat[:: k + 1] += tau
-    out[:k, k] = out[k, :k] = mean
-    out[k, k] = 1.0
-    return out
-
-
-def _smallest_generalized_vector(A: Float64Array, B: Float64Array) -> Float64Array:
-    """tau = 0: both forms may be singular, so factors of them go through the GSVD."""
-    result = gsvd(A, B)
-    with np.errstate(divide="ignore"):
-        smallest = int(np.argmin(result.alpha / result.beta))
-    z, *_ = lstsq(result.X.T, np.eye(result.X.shape[1])[smallest])
-    return z
+    top = cov + np.multiply.outer(mean, mean) + tau * np.eye(len(mean))
+    return np.block([[top, mean[:, None]], [mean, 1.0]])
 
 
 def _factor(cov: Float64Array, mean: Float64Array) -> Float64Array:
@@ -157,4 +125,4 @@ def _factor(cov: Float64Array, mean: Float64Array) -> Float64Array:
     # the root of what rounding leaves of a zero would count as a dimension
     noise = 4 * len(mean) * np.finfo(np.float64).eps * max(values[-1], 0.0)
     top = np.sqrt(np.where(values > noise, values, 0.0))[:, None] * vectors.T
-    return np.block([[top, np.zeros((len(mean), 1))], [mean[None, :], np.ones((1, 1))]])
+    return np.block([[top, np.zeros((len(mean), 1))], [mean, 1.0]])

@@ -1,7 +1,5 @@
 r"""One plane at one penalty: Newton's method on a growing set of features.
 
-.. math:: \min_{\|w\|_2 = 1} r(w) + \delta \sum_f l_f\, p(|w_f|)
-
 `minimize` is the loop on a few features. A step of Newton's method is taken on the support and
 the signs of w, with the features that violate the certificate most joining at zero; where that
 does not descend, a proximal gradient step with the length of Barzilai and Borwein. Both are
@@ -13,11 +11,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dposv
 
 from .._typing import BoolArray, Float64Array, IntArray
+from .._validate import warn_constant
 from ..linalg.covariances import ClassCovariances
 from .penalties import Penalty
 from .quotient import Bias, OneVsRest, Quotient
@@ -55,15 +55,35 @@ class Problem:
         """The features without a penalty, which are in every solution."""
         return np.flatnonzero((self.factors == 0.0) & self.cov.varying)
 
+    def check(self, names: Any = None) -> None:
+        """Warn of constant features; refuse where nothing is left, or tau = 0 leaves 0/0."""
+        warn_constant(np.flatnonzero(~self.cov.varying & (self.factors < np.inf)).tolist(), names)
+        features = np.flatnonzero(self.eligible)
+        if len(features) == 0:
+            raise ValueError(
+                "all features that may be selected are constant: there is nothing to select from"
+            )
+        if self.tau > 0.0:
+            return
+        singular = len(features) >= self.cov.n_samples
+        if not singular:
+            total = self.cov.blocks(features, (self.plane.own + self.plane.other)[None])[0]
+            contrast = self.plane.other_mean - self.plane.own_mean
+            difference = contrast @ self.cov.means[:, features]
+            values = np.linalg.eigvalsh(total + np.multiply.outer(difference, difference))
+            singular = bool(values[0] <= 1e-13 * values[-1])
+        if singular:
+            raise ValueError(
+                "tau = 0 leaves the quotient 0/0 on directions in which no row differs "
+                "(more features than rows, or collinear features): use tau > 0"
+            )
+
     def quotient(self, features: IntArray) -> Quotient:
         """The quotient on some of the features."""
         return Quotient(self.cov, self.plane, self.tau, features)
 
     def gradient(self, features: IntArray, w: Float64Array, bias: Bias) -> Float64Array:
-        """The quotient's gradient over all features, by one pass over the data.
-
-        w is zero but on ``features``.
-        """
+        """The quotient's gradient over all features, by one pass over the data."""
         plane, means, r = self.plane, self.cov.means, bias.ratio
         gradient = self.cov.products(features, w, (plane.own - r * plane.other)[None])[0]
         spread = (plane.between @ (means[:, features] @ w)) @ plane.between
@@ -76,14 +96,11 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A stationary point of one plane's problem at one delta.
-
-    ``w`` holds the weights of ``features``, in standardised units; all others are zero.
-    """
+    """A stationary point of one plane's problem at one delta."""
 
     delta: float
     features: IntArray
-    w: Float64Array
+    w: Float64Array  # the weights of ``features``, in standardised units; all others are zero
     bias: Bias
     objective: float
     kkt_residual: float
@@ -92,6 +109,12 @@ class Solution:
     gradient: Float64Array  # of all features; empty where it is not needed any more
     converged: bool
     gap: float = 0.0  # how far the downward path was above this, relative
+
+    def dense(self, n_features: int) -> Float64Array:
+        """The weights of all features, the other classes on the positive side of the plane."""
+        w = np.zeros(n_features)
+        w[self.features] = self.bias.sign * self.w
+        return w
 
 
 def prox_on_sphere(y: Float64Array, threshold: Float64Array) -> Float64Array:
@@ -154,10 +177,9 @@ class Iterate:
 def minimize(
     problem: Problem, delta: float, features: IntArray, w: Float64Array, tol: float, max_iter: int
 ) -> tuple[Iterate, list[float]]:
-    """Lower the objective on some features from the unit vector w on them.
+    """Lower the objective on some features from a unit vector w on them to a residual of ``tol``.
 
-    Ends where `kkt_residual` is at most ``tol``. Returns the last iterate and the objective at
-    the start and after each iteration.
+    Returns the last iterate and the objective at the start and after each iteration.
     """
     base = delta * problem.factors[features]
     current, previous = Iterate(problem.quotient(features), problem.penalty, base, w), None
@@ -179,8 +201,7 @@ def _newton_step(it: Iterate, tol: float) -> Iterate | None:
     excess[support] = 0.0
     # Of nearly collinear features that violate the certificate only a few are wanted: letting
     # all of them in at once costs more steps than it saves.
-    entering = np.flatnonzero(excess > tol)
-    entering = entering[np.argsort(-excess[entering], kind="stable")[: 1 + len(support) // 8]]
+    entering = _largest(excess, tol, 1 + len(support) // 8)
     at = np.concatenate((support, entering))
     if it.quotient.pair is None or not 2 <= len(at) <= _MAX_NEWTON:
         return None
@@ -260,7 +281,7 @@ def _gradient_step(it: Iterate, previous: Iterate | None) -> Iterate | None:
 def solve(problem: Problem, delta: float, start: Solution, tol: float, max_iter: int) -> Solution:
     """Solve at one delta from a solution whose gradient and delta give the features to expect."""
     # what the slopes of features at zero are compared with
-    resting = (delta * problem.penalty.slope_at_zero) * problem.factors
+    resting = (delta * problem.penalty.slope(0.0)) * problem.factors
     features = _expected(problem, delta, start, resting)
     w = placed(start.features, start.w, features)
     history: list[float] = []
@@ -275,12 +296,9 @@ def solve(problem: Problem, delta: float, start: Solution, tol: float, max_iter:
         excess = np.abs(gradient) - resting
         excess[features] = 0.0
         residual = max(it.residual, float(excess.max()))
-        new = np.flatnonzero(excess > _INNER * tol)
+        new = _largest(excess, _INNER * tol, max(16, len(features)))
         if residual <= tol or len(history) > max_iter or len(new) == 0:
             break
-        limit = max(16, len(features))
-        if len(new) > limit:
-            new = new[np.argsort(-excess[new], kind="stable")[:limit]]
         grown = np.union1d(features, new)
         w, features = placed(features, it.w, grown), grown
     n_iter, converged = len(history) - 1, residual <= tol
@@ -290,16 +308,15 @@ def solve(problem: Problem, delta: float, start: Solution, tol: float, max_iter:
 
 
 def solve_reweighted(
-    problem: Problem, delta: float, start: Solution, tol: float, max_iter: int, times: int = 3
+    problem: Problem, delta: float, start: Solution, tol: float, max_iter: int
 ) -> Solution:
     """Solve with a concave penalty from the l1 solution ``start`` at the same delta.
 
-    A few ``times`` p is majorised by its tangent where the last one ended, each an l1 problem
-    solved by itself; then the loop takes the penalty's own curvature into account, which
-    converges where reweighting would creep.
+    Three times p is majorised by its tangent where the last one ended; then the loop takes the
+    penalty's own curvature into account, which converges where reweighting would creep.
     """
     current, n_iter = start, 0
-    for _ in range(times):
+    for _ in range(3):
         t = np.zeros(len(problem.factors))
         t[current.features] = np.abs(current.w)
         tangent = replace(
@@ -309,6 +326,12 @@ def solve_reweighted(
         n_iter += current.n_iter
     result = solve(problem, delta, current, tol, max_iter)
     return replace(result, n_iter=n_iter + result.n_iter)
+
+
+def _largest(values: Float64Array, least: float, most: int) -> IntArray:
+    """Where the values above ``least`` are, the largest first, at most so many."""
+    above = np.flatnonzero(values > least)
+    return above[np.argsort(-values[above], kind="stable")[:most]]
 
 
 def placed(features: IntArray, w: Float64Array, among: IntArray) -> Float64Array:
@@ -325,13 +348,8 @@ def _expected(problem: Problem, delta: float, start: Solution, resting: Float64A
     pull = np.abs(start.gradient)
     with np.errstate(invalid="ignore"):  # 0 times an infinite factor
         expected = problem.eligible & (pull >= least * resting)
+    score = np.where(expected, pull - resting, -np.inf)
     kept = np.union1d(start.features, problem.free)
-    expected[kept] = True
-    features = expected.nonzero()[0]
+    score[kept] = np.inf
     # more of them save few passes and cost memory for their blocks
-    limit = 3 * len(kept) // 2 + 16
-    if len(features) > limit:
-        score = pull[features] - resting[features]
-        score[np.searchsorted(features, kept)] = np.inf
-        features = np.sort(features[np.argsort(-score, kind="stable")[:limit]])
-    return features
+    return np.sort(_largest(score, -np.inf, 3 * len(kept) // 2 + 16))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from .._typing import Float64Array, IntArray
+from .._validate import first_few, warn_caller
 from .exact import solve_unpenalized
 from .newton import Problem, Solution, kkt_residual, minimize, placed, solve, solve_reweighted
 from .penalties import Penalty
@@ -42,9 +44,10 @@ class Path:
         self.problem, self._max_iter = problem, max_iter
         self._linear = problem.penalty.q == 1.0
         self._l1_problem = replace(problem, penalty=Penalty())
-        self.first, self.delta_max, launch = path_start(problem)
+        self.first, launch = path_start(problem)
+        self.delta_max = self.first.delta
         # the largest delta of the l1 path
-        self._l1_max = self.delta_max * problem.penalty.slope_at_zero
+        self._l1_max = self.delta_max * problem.penalty.slope(0.0)
         self._first_above = self.delta_max if first_above else self._l1_max
         self._tol = max(tol * self.delta_max, _ROUNDING)
         # the l1 solution that the next, smaller, delta starts from
@@ -53,28 +56,18 @@ class Path:
     def at(self, delta: float, last: Solution | None = None) -> Solution:
         """The solution at a delta not above that of the last call, whose solution was ``last``."""
         if delta >= self._first_above:
-            return self._first_at(delta)
-        limits = self._tol, self._max_iter
-        if self._linear:
-            self._l1 = solve(self.problem, delta, self._l1, *limits)
-            return self._l1
+            return _at_delta(self.problem, delta, self.first)
         self._descend(delta)
-        result = solve_reweighted(self.problem, delta, self._l1, *limits)
+        if self._linear:
+            return self._l1
+        result = solve_reweighted(self.problem, delta, self._l1, self._tol, self._max_iter)
+        others = []
         if last is not None:
             # going on from the last delta may end in a lower minimum than starting anew
-            result = _lower(result, solve(self.problem, delta, last, *limits))
+            others.append(self._solve(delta, last))
         if delta >= self.delta_max:
-            result = _lower(self._first_at(delta), result)
-        return result
-
-    def continue_to(self, delta: float) -> Solution:
-        """The solution at one delta, through geometric steps from delta_max."""
-        if self._linear:
-            level = self.delta_max * _CONTINUATION
-            while level > delta * (1.0 + 1e-12):
-                self.at(level)
-                level *= _CONTINUATION
-        return self.at(delta)
+            others.append(_at_delta(self.problem, delta, self.first))
+        return min([result, *others], key=lambda solution: solution.objective)
 
     def solve_from(self, delta: float, w: Float64Array) -> Solution:
         """The solution at ``delta`` from a unit vector, then by way of smaller deltas, if lower.
@@ -87,24 +80,19 @@ class Path:
             return first
         current, n_iter = first, first.n_iter
         for level in delta * _CONTINUATION ** np.array([1, 2, 1]):
-            current = solve(self.problem, level, current, self._loose(level), self._max_iter)
+            current = self._solve(level, current, _LOOSE * level)
             n_iter += current.n_iter
-        again = solve(self.problem, delta, current, self._tol, self._max_iter)
+        again = self._solve(delta, current)
         lower = again.objective < first.objective * (1.0 - _DISTINCT)
         return replace(again if lower else first, n_iter=n_iter + again.n_iter)
 
-    def walk(self, deltas: Iterable[float], max_features: int) -> list[Solution]:
-        """Solve down falling deltas and up again, keeping the lower objective at each.
-
-        The path ends with the first solution of more than ``max_features`` features.
-        """
+    def walk(self, deltas: Iterable[float]) -> list[Solution]:
+        """Solve down falling deltas and up again, keeping the lower objective at each."""
         path, last = [], None
         for delta in deltas:
             last = self.at(float(delta), last)
             # a gradient over all features for every delta would outweigh the data
             path.append(replace(last, gradient=np.empty(0)))
-            if len(last.features) > max_features:
-                break
         self._walk_up(path)
         return path
 
@@ -130,8 +118,8 @@ class Path:
             return None
         features = np.union1d(start.features, down.features)
         w = placed(start.features, start.w, features)
-        loose = self._loose(down.delta)
-        trial, _ = minimize(self.problem, down.delta, features, w, loose, self._max_iter)
+        tol = max(self._tol, _LOOSE * down.delta)
+        trial, _ = minimize(self.problem, down.delta, features, w, tol, self._max_iter)
         if trial.objective >= down.objective - _DISTINCT * abs(down.objective):
             return None
         dense = np.zeros(len(self.problem.factors))
@@ -145,28 +133,23 @@ class Path:
         start = replace(
             self.first, delta=delta, features=features, w=w[features], gradient=np.zeros(len(w))
         )
-        return solve(self.problem, delta, start, self._tol, self._max_iter)
+        return self._solve(delta, start)
+
+    def _solve(self, delta: float, start: Solution, tol: float = 0.0) -> Solution:
+        return solve(self.problem, delta, start, max(self._tol, tol), self._max_iter)
 
     def _descend(self, delta: float) -> None:
         """Take the l1 solution on to ``delta`` by a continuation in geometric steps."""
-        tol = max(_START * self._l1_max, _ROUNDING)
-        level = min(self._l1.delta, self._l1_max) * _CONTINUATION
-        while level > delta:
+        tol = self._tol if self._linear else max(_START * self._l1_max, _ROUNDING)
+        level = self._l1.delta * _CONTINUATION
+        while level > delta * (1.0 + 1e-12):
             self._l1 = solve(self._l1_problem, level, self._l1, tol, self._max_iter)
             level *= _CONTINUATION
         self._l1 = solve(self._l1_problem, delta, self._l1, tol, self._max_iter)
 
-    def _loose(self, delta: float) -> float:
-        return max(self._tol, _LOOSE * delta)
 
-    def _first_at(self, delta: float) -> Solution:
-        first = self.first
-        objective = _objective(self.problem, delta, first.features, first.w, first.bias)
-        return replace(first, delta=delta, objective=objective, history=[objective])
-
-
-def path_start(problem: Problem) -> tuple[Solution, float, Solution]:
-    """The first solution of a path, delta_max, and what solutions below it are started from.
+def path_start(problem: Problem) -> tuple[Solution, Solution]:
+    """The first solution of a path, at delta_max, and what solutions below it start from.
 
     The first has the feature with the smallest quotient by itself or, where some have no penalty,
     all of these, at the best plane on them. It meets the certificate at and above the largest
@@ -189,7 +172,7 @@ def path_start(problem: Problem) -> tuple[Solution, float, Solution]:
             "tau = 0 its quotient is 0 at once, and no other feature can add to it. Use tau > 0"
         )
     gradient = problem.gradient(features, w, bias)
-    slopes = problem.factors * problem.penalty.slope_at_zero
+    slopes = problem.factors * problem.penalty.slope(0.0)
     rest = problem.eligible & (slopes > 0.0)
     rest[features] = False
     top = int(np.divide(np.abs(gradient), slopes, out=np.zeros(len(rest)), where=rest).argmax())
@@ -197,23 +180,25 @@ def path_start(problem: Problem) -> tuple[Solution, float, Solution]:
     if len(near) <= problem.cov.max_block:
         # the path hangs on this one gradient: from the blocks, in float64 whatever the data is
         gradient[near] = problem.quotient(near).evaluate(placed(features, w, near)).gradient
-    delta_max = abs(float(gradient[top])) / float(slopes[top]) if rest[top] else 0.0
-    gains = np.full(len(rest), -np.inf)
-    if len(problem.free):
-        np.divide(bias.ratio - ratios, slopes, out=gains, where=rest)
-    other = np.array([int(gains.argmax())])
-    leaps = bool(gains.max() > delta_max)
-    delta_max = max(delta_max, float(gains.max()))
-    objective = _objective(problem, delta_max, features, w, bias)
+    delta = abs(float(gradient[top])) / float(slopes[top]) if rest[top] else 0.0
     residual = kkt_residual(w, gradient[features], np.zeros(len(w)))
-    first = launch = Solution(
-        delta_max, features, w, bias, objective, residual, 0, [objective], gradient, True
-    )
-    if leaps:
-        point = problem.quotient(other).evaluate(np.ones(1))
-        gradient = problem.gradient(other, point.w, point.bias)
-        launch = replace(first, features=other, w=point.w, gradient=gradient)
-    return first, delta_max, launch
+    first = launch = Solution(delta, features, w, bias, bias.ratio, residual, 0, [], gradient, True)
+    if len(problem.free):
+        gains = np.divide(bias.ratio - ratios, slopes, out=np.zeros(len(rest)), where=rest)
+        other = np.array([int(gains.argmax())])
+        if gains[other[0]] > delta:
+            delta = float(gains[other[0]])
+            point = problem.quotient(other).evaluate(np.ones(1))
+            gradient = problem.gradient(other, point.w, point.bias)
+            launch = replace(first, features=other, w=point.w, gradient=gradient)
+    return _at_delta(problem, delta, first), launch
+
+
+def _at_delta(problem: Problem, delta: float, first: Solution) -> Solution:
+    """The first solution at another delta."""
+    cost = float(problem.factors[first.features] @ problem.penalty.value(np.abs(first.w)))
+    objective = first.bias.ratio + delta * cost
+    return replace(first, delta=delta, objective=objective, history=[objective])
 
 
 def _sparsest(problem: Problem, ratios: Float64Array) -> tuple[IntArray, Float64Array, Bias]:
@@ -228,20 +213,26 @@ def _sparsest(problem: Problem, ratios: Float64Array) -> tuple[IntArray, Float64
         it, _ = minimize(problem, 0.0, features, w, 1e-10, 1000)
         at = it.w.nonzero()[0]
         return features[at], it.w[at], it.point.bias
-    if not np.isfinite(ratios).any():
-        raise ValueError("every feature is constant: there is nothing to select from")
     features = np.array([int(np.argmin(ratios))])
     point = problem.quotient(features).evaluate(np.ones(1))
     return features, point.w, point.bias
 
 
-def _lower(one: Solution, other: Solution) -> Solution:
-    """The solution with the lower objective, the first of equals."""
-    return other if other.objective < one.objective else one
-
-
-def _objective(
-    problem: Problem, delta: float, features: IntArray, w: Float64Array, bias: Bias
-) -> float:
-    cost = problem.factors[features] @ problem.penalty.value(np.abs(w))
-    return bias.ratio + delta * float(cost)
+def warn_of(solutions: Sequence[Solution], labels: Sequence[str]) -> None:
+    """Warn of solutions that do not meet the certificate, and of biases that were clipped."""
+    pairs = list(zip(labels, solutions))
+    failed = [label for label, solution in pairs if not solution.converged]
+    if failed:
+        warn_caller(
+            f"the certificate is not met for {first_few(failed)}: raise max_iter or tol, or tau "
+            "(a larger floor makes the problem better conditioned)",
+            ConvergenceWarning,
+        )
+    clipped = [label for label, solution in pairs if solution.bias.clipped]
+    if clipped:
+        warn_caller(
+            f"the best bias for {first_few(clipped)} ran off to infinity and was clipped: along "
+            "the direction chosen the class means coincide and the own class is the wider one. "
+            "Try a larger pool or tau",
+            RuntimeWarning,
+        )

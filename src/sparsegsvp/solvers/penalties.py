@@ -31,18 +31,13 @@ class Penalty:
         """p(t), elementwise."""
         return t if self.q == 1.0 else (t + self.eps) ** self.q - self.eps**self.q
 
-    def slope(self, t: Float64Array) -> Float64Array:
-        """p'(t), elementwise."""
+    def slope(self, t: Any) -> Any:
+        """p'(t), elementwise; at 0 what the gradient of a feature at zero is compared with."""
         return self.q * (t + self.eps) ** (self.q - 1.0)
 
     def curvature(self, t: Float64Array) -> Float64Array:
         """p''(t), elementwise."""
         return self.q * (self.q - 1.0) * (t + self.eps) ** (self.q - 2.0)
-
-    @property
-    def slope_at_zero(self) -> float:
-        """p'(0), which the gradient of a feature at zero is compared with."""
-        return float(self.q * self.eps ** (self.q - 1.0))
 
 
 def penalty_factors(given: Any, n_features: int, names: Any = None) -> Float64Array:
@@ -53,20 +48,29 @@ def penalty_factors(given: Any, n_features: int, names: Any = None) -> Float64Ar
     """
     if given is None:
         return np.ones(n_features)
-    mapping = _as_mapping(given)
-    if mapping is not None:
-        numbers = _numbers(list(mapping.values())).tolist()
-        factors = _by_name(dict(zip(mapping, numbers)), names)
-    else:
-        factors = _numbers(given)
-        if factors.shape != (n_features,):
-            raise ValueError(
-                f"penalty_factor must have one number for each of the {n_features} features, got "
-                f"shape {factors.shape}: in a pipeline, one for each that reaches this step"
-            )
-    wrong = np.flatnonzero(np.isnan(factors) | (factors < 0.0))
+    labels = getattr(given, "index", None)  # that of a list is a method
+    if labels is not None and not callable(labels) and all(isinstance(a, str) for a in labels):
+        given = dict(zip(labels, np.asarray(given).tolist()))
+    by_name = isinstance(given, Mapping)
+    try:
+        # a copy: the caller's array may change after the fit
+        factors = np.array(list(given.values()) if by_name else given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "penalty_factor must be one number per feature, or a mapping from the names of "
+            f"features to numbers, got {given!r:.60}"
+        ) from None
+    if by_name:
+        named, factors = factors, np.ones(n_features)
+        factors[_places(given, names)] = named
+    if factors.shape != (n_features,):
+        raise ValueError(
+            f"penalty_factor must have one number for each of the {n_features} features, got "
+            f"shape {factors.shape}: in a pipeline, one for each that reaches this step"
+        )
+    wrong = np.flatnonzero(~(factors >= 0.0))
     if len(wrong):
-        which = f"feature {wrong[0]}" if names is None else f"feature {str(names[wrong[0]])!r}"
+        which = f"feature {wrong[0] if names is None else repr(str(names[wrong[0]]))}"
         raise ValueError(
             f"penalty_factor must be 0 or more, got {factors[wrong[0]]:g} for {which}: 0 is for "
             "features that are always in the panel, infinity for those that never are"
@@ -78,37 +82,18 @@ def penalty_factors(given: Any, n_features: int, names: Any = None) -> Float64Ar
     return factors
 
 
-def _as_mapping(given: Any) -> Mapping[Any, Any] | None:
-    """A mapping as it is, and a pandas Series by its index if that holds names; else None."""
-    labels = getattr(given, "index", None)  # that of a list is a method
-    if labels is not None and not callable(labels) and all(isinstance(a, str) for a in labels):
-        return dict(zip(labels, np.asarray(given).tolist()))
-    return given if isinstance(given, Mapping) else None
-
-
-def _by_name(given: Mapping[Any, float], names: Any) -> Float64Array:
-    """The factor of each feature, 1 for those that are not named."""
+def _places(given: Mapping[Any, Any], names: Any) -> list[int]:
+    """Where the features are that a mapping names."""
     if names is None:
         raise ValueError(
             "penalty_factor names features, but the data has no names: fit on a data frame, or "
             "give one number per feature"
         )
     names = [str(name) for name in names]
-    _, unknown = find_columns(given, names)
+    places, unknown = find_columns(given, names)
     if unknown:
-        shown = first_few(map(repr, unknown), most=3)
         close = close_names(str(unknown[0]), names)
         meant = f"did you mean {' or '.join(map(repr, close))}?" if close else "check the spelling"
+        shown = first_few(map(repr, unknown), most=3)
         raise ValueError(f"penalty_factor names features that are not there: {shown}; {meant}")
-    return np.array([given.get(name, 1.0) for name in names])
-
-
-def _numbers(given: Any) -> Float64Array:
-    try:
-        # a copy: the caller's array may change after the fit
-        return np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            "penalty_factor must be one number per feature, or a mapping from the names of "
-            f"features to numbers, got {given!r:.60}"
-        ) from None
+    return places

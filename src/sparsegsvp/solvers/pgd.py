@@ -4,10 +4,9 @@ For class matrices A and B and z = [w; b], with a column of ones for the bias b,
 
     h(z) = r(z) + delta * penalty(z),     r(z) = ||A w + b||^2 / ||B w + b||^2
 
-is lowered by y = z - step * grad r(z), followed by a proximal step. They are kept here as
-published, for comparison: r does not change when z is scaled while the penalty shrinks with
-z, so h has no minimiser, and where the iteration stops depends on the start, the step and
-the cap. Use `sparsegsvp.sparse_gsvp` for a problem that has an answer.
+is lowered by y = z - step * grad r(z), followed by a proximal step. Kept as published: r does not
+change when z is scaled while the penalty shrinks with z, so h has no minimiser, and where the
+iteration stops depends on the start, the step and the cap.
 
 U. O. Ugwu and M. Kirby, Optimizing Sparse Generalized Singular Vectors for Feature Selection in
 Proximal Support Vector Machines with Application to Breast and Ovarian Cancer Detection,
@@ -30,22 +29,14 @@ from .._validate import check_choice, check_integer, check_real
 Conventions = Literal["paper", "code"]
 Prox = Literal["weighted", "exact"]
 Pair = tuple[Vector, Vector]  # of A and of B
+# A class matrix as the iteration needs it: a shape, and products with it and with its transpose.
+Operator = Any
 # From so many planes on, one product of matrices is faster than a product for each.
 _TOGETHER = 4
 # Enough steps of Newton's iteration for the last digit; five to eight are taken.
 _NEWTON = 30
-
-
-class Operator(Protocol):
-    """A class matrix as the iteration needs it: a shape, and products with it and A'."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-
-    @property
-    def T(self) -> Any: ...
-
-    def __matmul__(self, other: Any) -> Any: ...
+# Values of the objective are the same to this relative error; so many make a cycle.
+_SAME, _CYCLE = 1e-10, 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +46,7 @@ class PGDHistory:
     Attributes
     ----------
     objective, fidelity, penalty : ndarray of shape (n_iter + 1,)
-        h, r and the weighted penalty, h = r + penalty, at the start and after each iteration.
+        h, r and the weighted penalty at the start and after each iteration.
     relative_error : ndarray of shape (n_iter,)
         ``|h_k - h_{k-1}| / |h_{k-1}|``, the quantity the stopping rule looks at.
     """
@@ -65,6 +56,20 @@ class PGDHistory:
     penalty: Vector
     relative_error: Vector
 
+    @property
+    def cycle(self) -> int | None:
+        """The iteration from which h takes two values in turn to the end, or None.
+
+        The step is then too long for the curvature there, and what is selected depends on
+        whether the cap is an even or an odd number.
+        """
+        h = self.objective
+        other = np.flatnonzero(np.abs(h[2:] - h[:-2]) > _SAME * np.abs(h[2:]))
+        since = int(other[-1]) + 1 if other.size else 0
+        if h.size - since < _CYCLE or abs(h[-1] - h[-2]) <= math.sqrt(_SAME) * abs(h[-1]):
+            return None
+        return since
+
 
 @dataclass(frozen=True, eq=False)
 class PGDResult:
@@ -72,14 +77,15 @@ class PGDResult:
 
     Attributes
     ----------
-    w : ndarray of shape (n_features,)
-    b : float
-        The bias; 0 without a column of ones.
+    w, b : ndarray of shape (n_features,) and float
+        Normal and bias; the bias is 0 without a column of ones.
     n_iter : int
+        Iterations.
     converged : bool
         Whether the stopping rule fired before the cap. It says that h changed little in one
         step, not that the point is stationary.
     history : PGDHistory
+        The course of the iteration.
     """
 
     w: Vector
@@ -109,14 +115,13 @@ def l1_pgd_gsvp(
     Parameters
     ----------
     A, B : ndarray of shape (n_a, n_features), (n_b, n_features), or linear operators
-        Anything with ``shape``, ``A @ v`` and ``A.T @ v``. Each of the four products is
-        taken once per iteration.
+        Anything with ``shape``, ``A @ v`` and ``A.T @ v``.
     delta : float
         The penalty, the bias included.
     step_size : float, default=1e-3
     backtracking : bool, default=False
-        Halve the step whenever the quotient rises above its quadratic model, as the text
-        suggests; ``step_size`` is then the first one tried, and steps never grow again.
+        Halve the step whenever the quotient rises above its quadratic model; ``step_size`` is
+        then the first one tried.
     max_iter : int, default=10000
     tol : float, default=1e-4
         Stop when the relative change of the objective is below it.
@@ -142,8 +147,9 @@ def l1_pgd_gsvp(
     >>> int(np.argmax(np.abs(result.w))), result.n_iter
     (2, 500)
     """
+    penalty = make_pgd_penalty(delta, None, 1.0, "paper", "weighted")
     start = _start(A, B, z0, bias, random_state)
-    plane = PGDPlane(0, SoftThreshold(delta), start, step_size, max_iter, tol, backtracking)
+    plane = PGDPlane(0, penalty, start, step_size, max_iter, tol, backtracking)
     return pgd_planes(A, B, [plane], bias=bias)[0]
 
 
@@ -186,8 +192,7 @@ def lq_pgd_gsvp(
         it, at y after the gradient step, with the objective's weights one iterate behind.
     prox : {"weighted", "exact"}, default="weighted"
         "weighted" is the paper's step; "exact" the proximal operator of the lq norm itself
-        (`lq_prox`), which the paper refers to and does not use,
-        and to which eps and conventions mean nothing.
+        (`lq_prox`), to which eps and conventions mean nothing.
 
     Returns
     -------
@@ -221,10 +226,8 @@ def lq_prox(y: Vector, weight: float, q: float) -> Vector:
     ----------
     y : ndarray
         Where the gradient step ended.
-    weight : float
-        The weight w of the penalty, at least 0.
-    q : float
-        The exponent, in (0, 1].
+    weight, q : float
+        The weight w of the penalty, at least 0, and the exponent, in (0, 1].
 
     Returns
     -------
@@ -259,27 +262,21 @@ def lq_prox(y: Vector, weight: float, q: float) -> Vector:
 
 
 class PGDPenalty(Protocol):
-    """A penalty as the iteration uses it."""
+    """A penalty: its value at z, the iterate after ``previous``, and the step from y after z."""
 
-    def value(self, z: Vector, previous: Vector) -> float:
-        """What it adds to the objective at z, the iterate after ``previous``."""
+    def value(self, z: Vector, previous: Vector) -> float: ...
 
-    def prox(self, y: Vector, z: Vector, step: float) -> Vector:
-        """Return the iterate after z, from y, where the gradient step ended."""
+    def prox(self, y: Vector, z: Vector, step: float) -> Vector: ...
 
 
 @dataclass(frozen=True)
 class SoftThreshold:
     """delta * ||z||_1 with the paper's threshold, step * delta / 2 (equation 12).
 
-    The proximal operator is printed without the usual factor 1/2, so the iteration aims at
-    r + (delta / 2) ||z||_1 while the stopping rule watches delta ||z||_1. Kept.
+    So the iteration aims at r + (delta / 2) ||z||_1 while the stopping rule watches delta ||z||_1.
     """
 
     delta: float
-
-    def __post_init__(self) -> None:
-        check_real("delta", self.delta, least=0)
 
     def value(self, z: Vector, previous: Vector) -> float:
         return self.delta * float(np.add.reduce(np.abs(z)))
@@ -300,11 +297,6 @@ class WeightedRidge:
     q: float
     eps: float
     conventions: Conventions
-
-    def __post_init__(self) -> None:
-        check_real("delta", self.delta, least=0)
-        check_real("q", self.q, above=0, most=1)
-        check_real("eps", self.eps, above=0)
 
     def _weights(self, z: Vector) -> Vector:
         return (z * z + self.eps**2) ** (0.5 * (self.q - 2.0))
@@ -328,10 +320,6 @@ class ExactLq:
     delta: float
     q: float
 
-    def __post_init__(self) -> None:
-        check_real("delta", self.delta, least=0)
-        check_real("q", self.q, above=0, most=1)
-
     def value(self, z: Vector, previous: Vector) -> float:
         return self.delta * float(np.add.reduce(np.abs(z) ** self.q))
 
@@ -345,8 +333,11 @@ def make_pgd_penalty(
     """Return the penalty of Algorithm 1 (without q), or that of Algorithm 2 or its variant."""
     check_choice("conventions", conventions, get_args(Conventions))
     check_choice("prox", prox, get_args(Prox))
+    check_real("delta", delta, least=0)
     if q is None:
         return SoftThreshold(delta)
+    check_real("q", q, above=0, most=1)
+    check_real("eps", eps, above=0)
     return ExactLq(delta, q) if prox == "exact" else WeightedRidge(delta, q, eps, conventions)
 
 
@@ -376,12 +367,10 @@ def pgd_planes(
 ) -> list[PGDResult]:
     """Find several planes of the same two classes, side by side.
 
-    The time of an iteration is that of reading A and B, twice. Planes that go side by side
-    share the reading: from four on, products of matrices take the place of products with
-    vectors. With 176 x 15154 numbers these cost each of six planes less than half of what they
-    cost one alone, and each of forty a fifth; reading a block of columns once for both products
-    saves a quarter at most. Every plane has its own iteration, the same as alone up to the
-    rounding of these products.
+    The time of an iteration is that of reading A and B, twice, which planes side by side share:
+    from four on, products of matrices take the place of products with vectors. With 176 x 15154
+    numbers each of forty planes costs a fifth of one alone. Every plane has its own iteration,
+    the same as alone up to the rounding of these products.
     """
     walks = [_Walk(plane) for plane in planes]
     for walk, products in zip(walks, _products(A, B, walks, bias)):
@@ -410,8 +399,8 @@ def _products(A: Operator, B: Operator, walks: list[_Walk], bias: bool) -> Itera
 class _Walk:
     """The iteration of one plane, which is given the products it needs.
 
-    The products A z and B z that the objective needs are those the next gradient starts
-    from, so an iteration takes one product with each of A, A', B and B'.
+    A z and B z, which the objective needs, are those the next gradient starts from, so an
+    iteration takes one product with each of A, A', B and B'.
     """
 
     def __init__(self, plane: PGDPlane) -> None:
@@ -428,8 +417,7 @@ class _Walk:
 
     def begin(self, products: Pair) -> None:
         """Take A z and B z of the start."""
-        fidelity, denominator = self._quotient(products)
-        self._record(products, fidelity, denominator, self.z)
+        self._record(products, self._quotient(products), self.z)
 
     def move(self, pair: Pair) -> None:
         """Take A'A z and B'B z, and step to the next iterate."""
@@ -449,13 +437,13 @@ class _Walk:
         With backtracking, a step after which the quotient lies above its quadratic model is
         taken back for half of it, and False is returned.
         """
-        fidelity, denominator = self._quotient(products)
-        if self.plane.backtracking and fidelity > self._model():
+        quotient = self._quotient(products)
+        if self.plane.backtracking and quotient[0] > self._model():
             self.step /= 2.0
             self._step()
             return False
         before = self.objective
-        self._record(products, fidelity, denominator, self.previous)
+        self._record(products, quotient, self.previous)
         # A plane that passes through all of class A, unpenalised, has objective 0.
         self.errors.append(abs(self.objective - before) / before if before else 0.0)
         self.converged = self.errors[-1] < self.plane.tol
@@ -468,13 +456,24 @@ class _Walk:
         return value * (1.0 + 1e-14) + slope + 0.5 / self.step * float(move @ move)
 
     def _quotient(self, products: Pair) -> tuple[float, float]:
-        near = self.plane.near
-        return _quotient(products[near], products[1 - near], len(self.fidelities))
+        near, far = products[self.plane.near], products[1 - self.plane.near]
+        numerator, denominator = float(near @ near), float(far @ far)
+        at = f"at iteration {len(self.fidelities)}"
+        if denominator == 0.0:
+            raise ValueError(
+                f"The iterate vanished on the second class {at}, where the quotient has no "
+                "value. Take a smaller delta or a smaller step_size."
+            )
+        if not math.isfinite(numerator / denominator):
+            raise ValueError(
+                f"The quotient is not finite {at}: the squares of the values overflow. Rescale "
+                "the data or take a smaller step_size."
+            )
+        return numerator / denominator, denominator
 
-    def _record(
-        self, products: Pair, fidelity: float, denominator: float, previous: Vector
-    ) -> None:
-        self.products, self.denominator = products, denominator
+    def _record(self, products: Pair, quotient: tuple[float, float], previous: Vector) -> None:
+        self.products = products
+        fidelity, self.denominator = quotient
         self.fidelities.append(fidelity)
         self.penalties.append(self.plane.penalty.value(self.z, previous))
         self.objective = fidelity + self.penalties[-1]
@@ -510,21 +509,6 @@ def _backward(A: Operator, vectors: list[Vector], bias: bool) -> Any:
     if bias:
         products[:, -1] = [np.add.reduce(v) for v in vectors]
     return products
-
-
-def _quotient(Az: Vector, Bz: Vector, iteration: int) -> tuple[float, float]:
-    numerator, denominator = float(Az @ Az), float(Bz @ Bz)
-    if denominator == 0.0:
-        raise ValueError(
-            f"The iterate vanished on the second class at iteration {iteration}, where the "
-            "quotient has no value. Take a smaller delta or a smaller step_size."
-        )
-    if not math.isfinite(numerator / denominator):
-        raise ValueError(
-            f"The quotient is not finite at iteration {iteration}: the squares of the values "
-            "overflow. Rescale the data or take a smaller step_size."
-        )
-    return numerator / denominator, denominator
 
 
 def _start(

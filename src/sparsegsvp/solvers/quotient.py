@@ -41,10 +41,7 @@ class OneVsRest:
 
     @classmethod
     def of_class(cls, i: int, share: Float64Array, pool: float) -> OneVsRest:
-        """The weights for class i, given each class's share of the total weight.
-
-        ``pool`` is how far each class's spread is shrunk toward the pooled one.
-        """
+        """The weights for class i, given each class's share of the total weight and ``pool``."""
         k = len(share)
         unit = np.eye(k)[i]
         rest = (1.0 - unit) / (k - 1)
@@ -54,17 +51,18 @@ class OneVsRest:
 
 
 class Bias(NamedTuple):
-    """The best bias and the quotient there.
+    """The best bias, as the signed distances p_i + b and p_j + b of the means from the plane."""
 
-    ``own`` is the signed distance p_i + b of the own class's mean from the plane,
-    ``other`` that of the other classes' mean.
-    """
-
-    ratio: float
+    ratio: float  # the quotient there
     own: float
     other: float
     denominator: float
     clipped: bool
+
+    @property
+    def sign(self) -> float:
+        """What turns the plane so that the other classes' mean is on its positive side."""
+        return -1.0 if self.other < 0.0 else 1.0
 
 
 def best_bias(a: float, c: float, d: float) -> Bias:
@@ -103,8 +101,7 @@ def single_feature_ratios(cov: ClassCovariances, plane: OneVsRest, tau: float) -
     return np.where(cov.varying & ~np.isnan(ratio), ratio, np.inf)
 
 
-@dataclass(frozen=True, eq=False)
-class Point:
+class Point(NamedTuple):
     """A unit vector with the quotient's best bias and gradient there."""
 
     w: Float64Array
@@ -191,22 +188,3 @@ class Quotient:
         out += np.array(left).T @ np.array(right)
         out.flat[:: len(at) + 1] += scale * self.tau * (1.0 - r)
         return out
-
-
-def check_definite(cov: ClassCovariances, plane: OneVsRest, features: IntArray) -> None:
-    """Refuse tau = 0 where some direction has no distances at all: the quotient is 0/0 there.
-
-    ``features`` are those that a plane may use.
-    """
-    singular = len(features) >= cov.n_samples
-    if not singular:
-        total = cov.blocks(features, (plane.own + plane.other)[None])[0]
-        contrast = (plane.other_mean - plane.own_mean) @ cov.means[:, features]
-        total += np.multiply.outer(contrast, contrast)
-        values = np.linalg.eigvalsh(total)
-        singular = bool(values[0] <= 1e-13 * values[-1])
-    if singular:
-        raise ValueError(
-            "tau = 0 leaves the quotient 0/0 on directions in which no row differs "
-            "(more features than rows, or collinear features): use tau > 0"
-        )

@@ -22,6 +22,7 @@ from ..evaluation import (
 from ..evaluation.procedure import SIZES, only_with
 from ..io import InputError, Table, check_cohort, make_table
 from ..io.errors import option
+from ..io.text import names_or_files
 from ..report import GivenPanel, build_comparison, build_document, describe_cohort
 from .predict import validate_table
 from .procedure import columns_of, complete, make_procedure, steering_notices, values_of
@@ -162,10 +163,11 @@ def select_panel(
     1
     """
     settings = Settings(
-        n_features=n_features, must=must, ban=ban, panel=panel or (), prevalence=prevalence,
-        log2=bool(log2), floor=floor, fast=bool(fast), folds=folds, repeats=repeats,
-        permutations=permutations, random_state=random_state,
-    )  # type: ignore[arg-type]  # fmt: skip
+        n_features=n_features, must=names_or_files(must or ()), ban=names_or_files(ban or ()),
+        panel=names_or_files(panel or ()), prevalence=prevalence, log2=bool(log2), floor=floor,
+        fast=bool(fast), folds=folds, repeats=repeats, permutations=permutations,
+        random_state=random_state,
+    )  # fmt: skip
     clock = Clock(progress)
     with clock.stage("reading"):
         named = {"group" if isinstance(groups, str) else "groups": groups}

@@ -8,7 +8,6 @@ from typing import Any
 from .._validate import check_integer, check_real, check_seed
 from ..io import InputError, Table
 from ..io.errors import option
-from ..io.text import names_or_files
 
 _LEAST = {"folds": 2, "repeats": 1, "permutations": 0}
 _HALVED = 6  # samples of the smallest class for which half of them can be tuned on
@@ -34,8 +33,6 @@ class Settings:
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("must", "ban", "panel"):
-            object.__setattr__(self, name, names_or_files(getattr(self, name) or ()))
         try:
             for name, least in _LEAST.items():
                 check_integer(option(name), getattr(self, name), least=least)

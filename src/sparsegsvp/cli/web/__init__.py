@@ -1,6 +1,6 @@
 """A page in the browser that runs the commands: drop a table, look, run, read the report.
 
-The page holds no method of its own. What is chosen there becomes the words of a command
+The page has no method of its own. What is chosen there becomes the words of a command
 (`forms`), which runs in a process of its own and in a folder that keeps everything (`runs`);
-`server` shows the one to the other, on this machine alone.
+`server` connects the page with the runs, on this machine alone.
 """

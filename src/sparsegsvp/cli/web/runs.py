@@ -1,22 +1,16 @@
 """Runs: commands in processes of their own, each in a folder that keeps everything.
 
-    FOLDER/20261117-150201-k3/
-        run.json         what was asked, and what became of it
-        colon.csv        the file that was dropped, and others beside it
-        report/          what the command wrote
-        log.jsonl        finished pieces, from which an interrupted run goes on
-        progress.jsonl   how far it has come
-
-Nothing else is kept: a run that is finished is its folder, and can be moved, or repeated on the
-command line.
+A folder holds the files that were dropped, ``run.json`` with what was chosen and what became of
+it, ``progress.jsonl``, and ``report/``, which the command writes. A finished run is its folder: it
+can be moved, or repeated on the command line.
 """
 
 from __future__ import annotations
 
 import asyncio
+import csv
 import ctypes
 import json
-import math
 import os
 import re
 import secrets
@@ -24,44 +18,41 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import suppress
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...io import write_atomic
-from ...io.errors import InputError
-from .forms import FILES, command_words
-
-if os.name == "posix":
-    import resource
+from ...io.errors import InputError, quote
+from ...io.files import write_atomic
+from ..options import COMMANDS
+from .forms import CARE, FILES, command_words, explain, reading_options
 
 _ID = re.compile(r"\d{8}-\d{6}-[a-z0-9]{4}")
-_END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
+_OURS = ("run.json", "report", "progress.", "predictions-")
+_PREDICTING = 300.0  # seconds
 _GRACE = 5.0  # seconds in which a command that is ended may clean up
-_MOST = 1 << 20  # characters of a command's output that are kept
+_SHOWN = 8  # predictions
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+_END_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
+
+Process = asyncio.subprocess.Process
 
 
 @dataclass
 class Run:
     """A run and its folder, whose name is the run's.
 
-    ``record`` is what ``run.json`` holds: ``name``, ``file`` and further ``files`` by their
-    options, ``choices``, ``fast``, ``command``, ``state``, ``error``, ``summary`` of what was
-    found, and ``plan``, the seconds that each stage was thought to take.
+    ``record`` is what ``run.json`` holds. ``seen`` is how the table was read last: options, answer.
     """
 
     folder: Path
     record: dict[str, Any]
-    process: asyncio.subprocess.Process | None = field(default=None, repr=False)
-    asking: list[asyncio.subprocess.Process] = field(default_factory=list, repr=False)
-    planning: int = 0
-
-    @property
-    def id(self) -> str:
-        """The name of its folder."""
-        return self.folder.name
+    process: Process | None = field(default=None, repr=False)
+    looks: int = 0
+    seen: tuple[Any, dict[str, Any]] | None = field(default=None, repr=False)
 
     def keep(self, **changes: Any) -> None:
         """Change the record, here and on disk."""
@@ -71,47 +62,28 @@ class Run:
     def describe(self) -> dict[str, Any]:
         """Return what the page shows of it."""
         state = self.record["state"]
-        return {
-            "id": self.id,
-            **self.record,
-            "progress": self.progress() if state == "running" else None,
-            "outputs": sorted(self.outputs()) if state == "finished" else [],
-        }
+        more = {"progress": self.progress()} if state == "running" else {}
+        outputs = sorted(self.outputs()) if state == "finished" else []
+        return {"id": self.folder.name, **self.record, **more, "outputs": outputs}
 
     def outputs(self) -> dict[str, Path]:
         """Return the files that were written, by their names below the run's folder."""
-        found: dict[str, Path] = {}
-        for top in self.folder.glob("report*"):
-            for path in top.rglob("*"):
-                if path.is_file() and not path.is_symlink():
-                    found[path.relative_to(self.folder).as_posix()] = path
-        for path in self.folder.glob("predictions-*.csv"):
-            found[path.name] = path
-        return found
+        paths = [*(self.folder / "report").rglob("*"), *self.folder.glob("predictions-*.csv")]
+        files = [path for path in paths if path.is_file() and not path.is_symlink()]
+        return {path.relative_to(self.folder).as_posix(): path for path in files}
 
     def progress(self) -> dict[str, Any]:
-        """Return the stage, how much of the whole is done, and about how long the rest takes."""
-        plan: dict[str, float] = self.record.get("plan") or {}
-        seen: dict[str, tuple[int, int]] = {}
-        stage = "reading the table"
-        for line in _lines(self.folder / "progress.jsonl"):
-            stage = line["stage"]
-            seen[stage] = (line["done"], line["total"])
-        if not plan:
-            return {"stage": stage, "part": None, "left": None}
-        done = math.fsum(
-            plan[name] * (seen[name][0] / max(seen[name][1], 1)) for name in seen if name in plan
-        )
-        whole = math.fsum(plan.values())
-        part = min(done / whole, 0.99) if whole else 0.0
-        spent = time.time() - self.record["started"]
-        # at first by the plan, later by how long it has really taken
-        left = (1 - part) * ((1 - part) * whole + part * (spent / part if part > 0 else whole))
-        return {"stage": stage, "part": round(part, 3), "left": round(max(left, 1.0), 1)}
+        """Return the last step that the command has told: stage, done and total."""
+        with suppress(OSError, ValueError, IndexError):
+            text = (self.folder / "progress.jsonl").read_text(encoding="utf-8")
+            last: dict[str, Any] = json.loads(text.split("\n")[-2])  # a line may be in the making
+            return last
+        return {"stage": "starting", "done": 0, "total": 1}
 
-
-class Superseded(Exception):
-    """A question was ended by the next one, and nobody waits for its answer."""
+    def expect(self, state: str, otherwise: str) -> None:
+        """Refuse what can be done in one state only."""
+        if self.record["state"] != state:
+            raise InputError(otherwise, remedy="reload the page")
 
 
 class Runs:
@@ -126,57 +98,74 @@ class Runs:
         folder.mkdir(parents=True, exist_ok=True)
         self._runs: dict[str, Run] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._few = asyncio.Semaphore(2)  # short commands at a time
+        self._few = asyncio.Semaphore(2)  # readers at a time
         for path in sorted(folder.iterdir()):
             if _ID.fullmatch(path.name) and (path / "run.json").is_file():
-                with suppress(ValueError, OSError):
-                    record = json.loads((path / "run.json").read_text(encoding="utf-8"))
-                    run = Run(path, record)
-                    if record["state"] == "running":  # its server has gone
+                with suppress(ValueError, KeyError, OSError):
+                    run = Run(path, json.loads((path / "run.json").read_text(encoding="utf-8")))
+                    if run.record["state"] == "running":  # its server has gone
                         run.keep(state="interrupted")
                     self._runs[path.name] = run
 
-    def __iter__(self) -> Any:
-        return iter(sorted(self._runs.values(), key=lambda run: run.id, reverse=True))
+    def __iter__(self) -> Iterator[Run]:
+        return iter(sorted(self._runs.values(), key=lambda run: run.folder.name, reverse=True))
 
     def __getitem__(self, id: str) -> Run:
         if id not in self._runs:
             raise InputError("there is no such run", remedy="go back to the list")
         return self._runs[id]
 
-    # --- files in ---
+    # --- files in
 
-    async def add(self, name: str, body: AsyncIterator[bytes]) -> Run:
-        """Begin a run with a file."""
-        id = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
-        folder = self.folder / id
+    @contextmanager
+    def _new(self, name: str) -> Iterator[Run]:
+        """Make the folder of a run, which stays if the block succeeds."""
+        folder = self.folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
         folder.mkdir()
-        record = {"name": safe_name(name), "created": time.time(), "files": {}, "choices": {}}
-        more = {"fast": False, "command": [], "state": "draft", "error": "", "plan": {}}
-        run = Run(folder, {**record, **more, "summary": None})
+        run = Run(folder, {
+            "name": safe_name(name), "created": time.time(), "files": {}, "choices": {},
+            "care": "usual", "command": [], "state": "draft", "error": "", "summary": None,
+        })  # fmt: skip
         try:
-            run.record["file"] = await self._receive(run, name, body)
-            run.keep()
+            yield run
+            self._runs[folder.name] = run
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        self._runs[id] = run
+
+    async def add(self, name: str, body: AsyncIterator[bytes]) -> Run:
+        """Begin a run with a file."""
+        with self._new(name) as run:
+            run.keep(file=await self._receive(run, name, body))
         return run
 
-    async def attach(self, run: Run, option: str, name: str, body: AsyncIterator[bytes]) -> None:
-        """Add a file that is an option's value: labels, or another cohort."""
+    def copy(self, run: Run, choices: Mapping[str, Any], care: str) -> Run:
+        """Begin another run on the files of one, with the same choices but for those given."""
+        record = run.record
+        with self._new(record["name"]) as again:
+            for name in (record["file"], *record["files"].values()):
+                shutil.copyfile(run.folder / name, again.folder / name)
+            again.keep(file=record["file"], files=record["files"], care=care or record["care"])
+            again.keep(choices={**record["choices"], **choices})
+        return again
+
+    async def attach(self, run: Run, name: str, body: AsyncIterator[bytes], option: str) -> Run:
+        """Add a file that is an option's value, labels or another cohort; no name takes it away."""
         if option not in FILES:
-            raise InputError(f"{option!r} is no file of a run")
-        _refuse_begun(run)
-        run.keep(files={**run.record["files"], option: await self._receive(run, name, body)})
+            raise InputError(f"{quote(option)} is no file of a run")
+        run.expect("draft", "the run has begun")
+        files = {key: file for key, file in run.record["files"].items() if key != option}
+        if name:
+            files[option] = await self._receive(run, name, body)
+        run.keep(files=files)
+        return run
 
     async def _receive(self, run: Run, name: str, body: AsyncIterator[bytes]) -> str:
         """Write what is uploaded, up to the bound, under a name that is only a name."""
-        taken = {path.name for path in run.folder.iterdir()}
-        kept = safe_name(name)
-        while kept in taken or kept.startswith(("run.json", "report", "log.", "progress.")):
+        kept, size = safe_name(name), 0
+        while kept.startswith(_OURS) or (run.folder / kept).exists():
             kept = "x" + kept
-        path, size = run.folder / kept, 0
+        path = run.folder / kept
         try:
             with path.open("xb") as file:
                 async for chunk in body:
@@ -194,141 +183,136 @@ class Runs:
             raise
         return kept
 
-    # --- commands ---
+    # --- looking at a table
 
-    async def ask(self, run: Run, words: Sequence[str]) -> dict[str, Any]:
-        """Run a short command in the run's folder, and return the object that it prints."""
-        async with self._few:
-            process = await self._start(run, [*words, "--json"])
-            run.asking.append(process)
-            try:
-                out, err = await process.communicate()
-            finally:
-                run.asking.remove(process)
-        if process.returncode:
-            raise InputError(_complaint(err, process.returncode))
-        found: dict[str, Any] = json.loads(out)
-        return found
+    async def look(self, run: Run, choices: Mapping[str, Any], care: str) -> dict[str, Any]:
+        """Keep what is chosen for a run that has not begun, and say how the table is read with it.
 
-    async def plan(self, run: Run, choices: Mapping[str, Any], fast: bool) -> dict[str, Any]:
-        """Keep what was chosen for a run that has not begun, and say what it would do.
-
-        A new choice ends the question before it, whose answer nobody waits for.
+        Nobody waits for the answer to a question once there is another one.
         """
-        _refuse_begun(run)
-        record = run.record
-        words = command_words("select", record["file"], choices, record["files"], fast=fast)
-        run.keep(choices=dict(choices), fast=fast, command=words)
-        run.planning += 1
-        mine = run.planning
-        for process in run.asking:
-            _end(process)
-        try:
-            found = await self.ask(run, [*words, "--dry-run"])
-        except InputError:
-            if mine != run.planning:
-                raise Superseded from None
-            raise
-        if mine != run.planning:
-            raise Superseded
-        run.keep(plan=found["seconds"])
-        return {**found, "command": words}
+        self._choose(run, choices, care)
+        run.looks += 1
+        mine, options = run.looks, reading_options(choices)
+        if "labels" in run.record["files"]:
+            options["labels"] = str(run.folder / run.record["files"]["labels"])
+        if run.seen is None or run.seen[0] != options:
+            async with self._few:
+                late = mine != run.looks
+                answer = {} if late else await asyncio.to_thread(self._read, run, options)
+            if mine != run.looks:
+                return {"superseded": True}
+            run.seen = (options, answer)
+        return run.seen[1]
 
-    async def begin(self, run: Run) -> None:
-        """Start the command of a run; what was finished before an interruption is kept."""
-        record, log = run.record, run.folder / "log.jsonl"
-        if not record["command"]:
-            raise InputError("nothing is chosen yet", remedy="choose the column of labels")
-        if record["state"] in ("running", "finished"):
-            raise InputError("the run has begun")
-        resumed = record["state"] == "interrupted" and log.exists()
-        # at once, so that a second tab cannot start it too
-        run.keep(state="running", started=time.time(), error="")
-        if not resumed:
-            log.unlink(missing_ok=True)
-        (run.folder / "progress.jsonl").unlink(missing_ok=True)
-        words = [*record["command"], "--out", "report", "--log", log.name]
-        words += ["--resume"] if resumed else []
-        words += ["--progress-file", "progress.jsonl", "--quiet", "--force"]
+    def _read(self, run: Run, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Preview the table in a process with limits of memory and time."""
+        from ...io import preview_table
+
+        answer: dict[str, Any] = {"columns": [], "candidates": [], "table": None, "notices": []}
+        try:
+            answer |= preview_table(run.folder / run.record["file"], memory=self.memory, **options)
+            if "error" in answer:
+                what, where, remedy = answer["error"]
+                raise InputError(what, where=where, remedy=remedy)
+        except InputError as error:
+            answer |= explain(error)
+        return answer
+
+    def _choose(self, run: Run, choices: Mapping[str, Any], care: str) -> None:
+        """Keep choices and the words of the command that they make, once these are checked."""
+        run.expect("draft", "the run has begun")
+        if care not in CARE:
+            raise InputError(f"{quote(care)} is no way to estimate", remedy="reload the page")
+        file, files = run.record["file"], run.record["files"]
+        words = command_words("select", [file], {**CARE[care], **choices}, files)
+        run.keep(choices=dict(choices), care=care, command=words)
+
+    # --- commands
+
+    async def begin(self, run: Run, choices: Mapping[str, Any], care: str) -> Run:
+        """Start the command of a run."""
+        if not choices.get("target"):
+            raise InputError("no column is chosen yet that holds the classes", remedy="choose it")
+        self._choose(run, choices, care)
+        run.keep(state="running")  # at once, so that a second tab cannot start it too
+        words = [*run.record["command"], "--out", "report", "--set", "rungs=yes"]
         run.process = await self._start(run, words)
         task = asyncio.create_task(self._follow(run, run.process))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return run
 
-    async def _follow(self, run: Run, process: asyncio.subprocess.Process) -> None:
+    async def _follow(self, run: Run, process: Process) -> None:
         _, err = await process.communicate()
         run.process = None
-        if run.record["state"] == "cancelled":
-            return
-        if process.returncode == 0:
-            found = summarize(run.folder / "report" / "results.json")
-            run.keep(state="finished", summary=found)
-        else:
-            run.keep(state="failed", error=_complaint(err, process.returncode or 0))
+        if run.record["state"] == "running" and process.returncode == 0:
+            run.keep(state="finished", summary=_summary(run.folder / "report"))
+        elif run.record["state"] == "running":
+            run.keep(state="failed", error=_complaint(err, process))
 
-    async def copy(self, run: Run) -> Run:
-        """Begin another run on the files of one, with the same choices."""
-        again = await self.add(run.record["name"], _chunks(run.folder / run.record["file"]))
-        for option, name in run.record["files"].items():
-            await self.attach(again, option, name, _chunks(run.folder / name))
-        again.keep(choices=run.record["choices"], fast=run.record["fast"])
-        return again
-
-    async def bench(self, run: Run, panel: Any) -> dict[str, Any]:
-        """Score a panel that was chosen by hand under the protocol of a finished run."""
-        record = _finished(run).record
-        choices = {**record["choices"], "panel": panel, "permutations": 0}
-        if record["fast"]:  # which stands for one repeat
-            choices["repeats"] = 1
-        for option in ("resamples", "plan", "prevalence", "max_permutations"):
-            choices.pop(option, None)  # not options of evaluate
-        files = {key: file for key, file in record["files"].items() if not key.startswith("test")}
-        found = await self.ask(run, command_words("evaluate", record["file"], choices, files))
-        given: dict[str, Any] = found["beside"][0]
-        return given
-
-    async def predict(self, run: Run, name: str, body: AsyncIterator[bytes]) -> dict[str, Any]:
-        """Classify the samples of a new file, and keep the predictions beside the report."""
-        _finished(run)
+    async def predict(
+        self, run: Run, name: str, body: AsyncIterator[bytes], size: str
+    ) -> dict[str, Any]:
+        """Classify the samples of a new file, read as the first was; keep the predictions."""
+        run.expect("finished", "the run is not finished")
+        sizes = [str(rung["size"]) for rung in run.record["summary"]["ladder"]]
+        model = f"report/sizes/{size}/model.skops" if size in sizes else "report/model.skops"
         file = await self._receive(run, name, body)
-        out = f"predictions-{len(list(run.folder.glob('predictions-*.csv'))) + 1}.csv"
-        found = await self.ask(run, ["predict", "report/model.skops", file, "--out", out])
-        return {**found, "file": out}
+        out = f"predictions-{1 + len(list(run.folder.glob('predictions-*.csv')))}.csv"
+        kept = set(COMMANDS["predict"]) - {"target", "positive"}  # all but what is of its labels
+        choices = {name: v for name, v in run.record["choices"].items() if name in kept}
+        words = command_words("predict", [model, file], choices)
+        process = await self._start(run, [*words, "--out", out])
+        try:
+            async with asyncio.timeout(_PREDICTING):
+                _, err = await process.communicate()
+        except TimeoutError:
+            err = f"sparsegsvp: it takes more than {_PREDICTING:g} seconds".encode()
+        finally:
+            _end(process, _KILL)
+        if process.returncode != 0:
+            raise InputError(_complaint(err, process))
+        with (run.folder / out).open(encoding="utf-8", newline="") as handle:
+            header, *rows = csv.reader(handle)
+        counts = Counter(row[header.index("prediction")] for row in rows)
+        notes = [line for line in err.decode("utf-8", "replace").splitlines() if "note:" in line]
+        return {"file": out, "counts": counts, "header": header, "rows": rows[:_SHOWN],
+                "n_rows": len(rows), "notes": notes}  # fmt: skip
 
-    def cancel(self, run: Run) -> None:
-        """End a run; what it had finished is dropped."""
+    def cancel(self, run: Run) -> Run:
+        """End a run."""
         if run.process is not None:
             run.keep(state="cancelled")
             _end(run.process)
+            asyncio.get_running_loop().call_later(_GRACE, _end, run.process, _KILL)
+        return run
 
     async def close(self) -> None:
-        """End all that runs; it can go on another time."""
+        """End all processes."""
         for run in self._runs.values():
-            for process in run.asking:
-                _end(process)
             if run.process is not None:
-                _end(run.process)
                 run.keep(state="interrupted")
-                # what _follow would say of it is no failure of the run
-                run.process = None
+                _end(run.process)
         for task in list(self._tasks):
             task.cancel()
 
-    async def _start(self, run: Run, words: Sequence[str]) -> asyncio.subprocess.Process:
-        bounded: dict[str, Any] = {}
-        if os.name == "posix":
-            bounded = {"start_new_session": True, "preexec_fn": lambda: _bound(self.memory)}
+    async def _start(self, run: Run, words: Sequence[str]) -> Process:
+        def bound() -> None:
+            """In the new process: bound its memory, and let it end with the server."""
+            import resource
+
+            if self.memory is not None:
+                resource.setrlimit(resource.RLIMIT_AS, (self.memory, self.memory))
+            if sys.platform == "linux":
+                ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGTERM)
+
+        pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
         return await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "sparsegsvp.cli",
-            *words,
-            cwd=run.folder,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            **bounded,
-        )
+            sys.executable, "-m", "sparsegsvp.cli", *words, cwd=run.folder,
+            stdin=none, stdout=none, stderr=pipe, start_new_session=True,
+            env={**os.environ, "SPARSEGSVP_PROGRESS": "progress.jsonl"},
+            preexec_fn=bound if os.name == "posix" else None,
+        )  # fmt: skip
 
 
 def safe_name(name: str) -> str:
@@ -343,88 +327,33 @@ def safe_name(name: str) -> str:
     last = re.split(r"[\\/]", name)[-1]
     kept = "".join(c if c.isalnum() or c in "._- " else "_" for c in last).strip(" .-_")
     stem, dot, suffix = kept.rpartition(".")
-    short = f"{stem[:80]}{dot}{suffix[:20]}" if dot else kept[:80]
-    return short or "table"
+    return (f"{stem[:40]}{dot}{suffix[:15]}" if dot else kept[:50]) or "table"
 
 
-def summarize(path: Path) -> dict[str, Any] | None:
-    """Return what a list of runs shows of a finished one."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        evaluation = document["evaluation"]
-        score = evaluation["scores"]["balanced_accuracy"]
-        return {
-            "panel": [row["feature"] for row in document["panel"]],
-            "verdict": evaluation["verdict"],
-            "score": score["value"],
-            "low": score["low"],
-            "high": score["high"],
-            "sizes": evaluation["panel_size_summary"],
-            "n_samples": document["data"]["n_samples"],
-            "n_features": document["data"]["n_features"],
-        }
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+def _summary(folder: Path) -> dict[str, Any]:
+    """Return what the page shows of results: headline, panel, score and ladder."""
+    document = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    names = ("size", "score", "chosen")
+    return {
+        **{name: document["verdict"][name] for name in ("headline", "answer")},
+        "panel": [row["feature"] for row in document["panel"]],
+        "score": document["scores"]["balanced_accuracy"],
+        "n_features": document["data"]["n_features"],
+        "ladder": [{name: rung[name] for name in names} for rung in document["ladder"]],
+    }
 
 
-def _refuse_begun(run: Run) -> None:
-    if run.record["state"] != "draft":
-        raise InputError("the run has begun", remedy="begin another with the same file")
-
-
-def _finished(run: Run) -> Run:
-    if run.record["state"] != "finished":
-        raise InputError("the run is not finished", remedy="wait for it")
-    return run
-
-
-async def _chunks(path: Path) -> AsyncIterator[bytes]:
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            yield chunk
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    """Return the whole lines of a file of JSON objects; the last may be in the making."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError:
-        return []
-    return [json.loads(line) for line in text.split("\n")[:-1]]
-
-
-def _complaint(err: bytes, code: int) -> str:
+def _complaint(err: bytes, process: Process) -> str:
     """Return the sentence with which a command ended, or what its end means."""
-    lines = [line for line in err.decode("utf-8", "replace")[-_MOST:].splitlines() if line.strip()]
-    if code < 0:
-        return (
-            f"The run was ended from outside ({signal.Signals(-code).name}), perhaps for want of "
-            "memory. Nothing was written; it can be started again."
-        )
-    return (
-        lines[-1].removeprefix("sparsegsvp: ") if lines else f"The command ended with code {code}."
-    )
+    if process.returncode is not None and process.returncode < 0:
+        name = signal.Signals(-process.returncode).name
+        return f"its process was ended ({name}), perhaps for want of memory; nothing was written"
+    _, ours, last = err.decode("utf-8", "replace").strip().rpartition("sparsegsvp: ")
+    return last if ours else f"this is a fault of sparsegsvp, or of the memory ({last[-200:]})"
 
 
-def _bound(memory: int | None) -> None:
-    """In the new process: bound its memory, and let it end with the server."""
-    if memory is not None:
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGTERM)
-
-
-def _end(process: asyncio.subprocess.Process) -> None:
-    """Ask a command and its workers to end, and end them a little later if they have not."""
-
-    def send(number: int) -> None:
-        with suppress(ProcessLookupError, PermissionError):
-            if os.name == "posix":
-                os.killpg(process.pid, number)
-            else:
-                process.terminate()
-
-    if process.returncode is None:
-        send(signal.SIGTERM)
-        loop = asyncio.get_running_loop()
-        loop.call_later(_GRACE, send, getattr(signal, "SIGKILL", signal.SIGTERM))
+def _end(process: Process, number: int = signal.SIGTERM) -> None:
+    """Send a signal to a command and its workers."""
+    with suppress(ProcessLookupError, PermissionError):
+        if process.returncode is None:
+            os.killpg(process.pid, number) if os.name == "posix" else process.kill()

@@ -9,9 +9,11 @@ nothing in it could speak to the server.
 from __future__ import annotations
 
 import hmac
+import inspect
 import json
 import secrets
 import socket
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from http.cookies import SimpleCookie
@@ -27,9 +29,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ...io.errors import InputError
-from ..command import flag
-from .forms import fields
-from .runs import Run, Runs, Superseded
+from .forms import explain, fields
+from .runs import Run, Runs
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -38,33 +39,10 @@ _POLICY = (
 )
 # The report has a policy of its own inside; this one takes its origin away.
 _REPORT_POLICY = "sandbox allow-scripts allow-downloads allow-popups; frame-ancestors 'self'"
-# The files of the page: where each is, and its type. It has the colours of the report.
-_FILES = {
-    "index.html": (__package__, "static/index.html", "text/html"),
-    "app.css": (__package__, "static/app.css", "text/css"),
-    "app.js": (__package__, "static/app.js", "text/javascript"),
-    "palette.css": ("sparsegsvp.report", "templates/chart.css", "text/css"),
-}
+_FILES = {"index.html": "text/html", "app.css": "text/css", "app.js": "text/javascript"}
 _MOST_JSON = 1 << 22  # bytes of a request that is no file
 
-
-def answer(
-    handler: Callable[[Request], Awaitable[Any]], status: int
-) -> Callable[[Request], Awaitable[Response]]:
-    """Answer with the JSON of what a handler returns, or say in one line why it refuses."""
-
-    async def run(request: Request) -> Response:
-        try:
-            found = await handler(request)
-            return found if isinstance(found, Response) else JSONResponse(found, status)
-        except InputError as error:
-            return JSONResponse({"error": error.spelled(flag)}, 400)
-        except Superseded:
-            return JSONResponse({"superseded": True})
-        except ClientDisconnect:
-            return Response(status_code=400)
-
-    return run
+Handler = Callable[[Request], Any]
 
 
 class Guard:
@@ -77,11 +55,8 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse the requests of others; the app sees the rest."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        request = Request(scope)
-        await (self._refuse(request) or self.app)(scope, receive, send)
+        refusal = self._refuse(Request(scope)) if scope["type"] == "http" else None
+        await (refusal or self.app)(scope, receive, send)
 
     def _refuse(self, request: Request) -> Response | None:
         host = request.headers.get("host", "")
@@ -92,20 +67,20 @@ class Guard:
             return Response("Requests of other pages are not answered.", 403)
         if request.method not in ("GET", "HEAD") and origin is None:
             return Response("Requests of other programs are not answered.", 403)
-        given = request.query_params.get("token")
-        if request.url.path == "/" and given is not None and self._right(given):
+        given = _query(request, "token").encode()
+        if request.url.path == "/" and hmac.compare_digest(given, self.token.encode()):
             response = RedirectResponse("/", 303)
             response.set_cookie(self.cookie, self.token, httponly=True, samesite="strict")
             return response
         jar: SimpleCookie = SimpleCookie(request.headers.get("cookie", ""))
-        if self.cookie not in jar or not self._right(jar[self.cookie].value):
-            return Response(
-                "Open the address that sparsegsvp app has printed, with its token.", 403
-            )
-        return None
+        kept = jar[self.cookie].value if self.cookie in jar else ""
+        if hmac.compare_digest(kept.encode(), self.token.encode()):
+            return None
+        return Response("Open the address that sparsegsvp app has printed, with its token.", 403)
 
-    def _right(self, token: str) -> bool:
-        return hmac.compare_digest(token.encode(), self.token.encode())
+
+def _query(request: Request, name: str) -> str:
+    return request.query_params.get(name, "")
 
 
 def _headed(response: Response, policy: str = _POLICY) -> Response:
@@ -116,145 +91,101 @@ def _headed(response: Response, policy: str = _POLICY) -> Response:
     return response
 
 
-class Pages:
-    """What the server answers: the page, and what the page asks for."""
+def routes(runs: Runs) -> list[Route]:
+    """Return the addresses of the page and of what it asks for."""
 
-    def __init__(self, runs: Runs) -> None:
-        self.runs = runs
+    def run_of(request: Request) -> Run:
+        return runs[request.path_params["id"]]
 
-    def routes(self) -> list[Route]:
-        """Return the addresses."""
-        made: list[tuple[str, str, Callable[[Request], Awaitable[Any]], int]] = [
-            ("/", "GET", self.file, 200),
-            ("/{name}", "GET", self.file, 200),
-            ("/api/form", "GET", self.form, 200),
-            ("/api/runs", "GET", self.all_runs, 200),
-            ("/api/runs", "POST", self.add, 201),
-            ("/api/runs/{id}", "GET", self.one, 200),
-            ("/api/runs/{id}/again", "POST", self.again, 201),
-            ("/api/runs/{id}/files/{option}", "POST", self.attach, 201),
-            ("/api/runs/{id}/look", "GET", self.look, 200),
-            ("/api/runs/{id}/plan", "POST", self.plan, 200),
-            ("/api/runs/{id}/start", "POST", self.start, 200),
-            ("/api/runs/{id}/cancel", "POST", self.cancel, 200),
-            ("/api/runs/{id}/bench", "POST", self.bench, 200),
-            ("/api/runs/{id}/predict", "POST", self.predict, 201),
-            ("/runs/{id}/{path:path}", "GET", self.output, 200),
-        ]
-        return [
-            Route(path, answer(handler, status), methods=[method])
-            for path, method, handler, status in made
-        ]
+    def asking(act: Callable[..., Any]) -> Handler:
+        """Hand the choices of a request to a run."""
 
-    async def file(self, request: Request) -> Response:
-        """The page, its style and its script."""
-        name = request.path_params.get("name", "index.html")
-        if name not in _FILES:
-            return Response("There is nothing here.", 404)
-        package, path, kind = _FILES[name]
-        text = resources.files(package).joinpath(path).read_text(encoding="utf-8")
-        return _headed(Response(text, media_type=kind))
+        async def handler(request: Request) -> Any:
+            return act(run_of(request), *await _asked(request))
 
-    async def form(self, request: Request) -> Any:
-        """The options that the page may set."""
-        return {"fields": fields(), "folder": str(self.runs.folder)}
+        return handler
 
-    async def all_runs(self, request: Request) -> Any:
-        """The list of runs, the latest first."""
-        return [run.describe() for run in self.runs]
+    def sending(act: Callable[..., Any]) -> Handler:
+        """Hand the file of a request to a run, and what it is for."""
+        return lambda r: act(run_of(r), _query(r, "name"), r.stream(), _query(r, "as"))
 
-    async def one(self, request: Request) -> Any:
-        """One run."""
-        return self._run(request).describe()
-
-    async def add(self, request: Request) -> Any:
-        """A file that was dropped: a new run."""
-        return (await self.runs.add(_name(request), request.stream())).describe()
-
-    async def again(self, request: Request) -> Any:
-        """A new run on the file of another."""
-        return (await self.runs.copy(self._run(request))).describe()
-
-    async def attach(self, request: Request) -> Any:
-        """A second file: labels, or another cohort."""
-        run, option = self._run(request), request.path_params["option"]
-        await self.runs.attach(run, option, _name(request), request.stream())
-        return run.describe()
-
-    async def look(self, request: Request) -> Any:
-        """What is in the file, before anything is chosen."""
-        run = self._run(request)
-        return await self.runs.ask(run, ["look", run.record["file"]])
-
-    async def plan(self, request: Request) -> Any:
-        """What a run would do: roles, classes, notices and an estimate of the time."""
-        run, asked = self._run(request), await _object(request)
-        return await self.runs.plan(run, asked.get("choices", {}), bool(asked.get("fast")))
-
-    async def start(self, request: Request) -> Any:
-        """Begin the run as it was planned, or go on with one that was interrupted."""
-        run = self._run(request)
-        await self.runs.begin(run)
-        return run.describe()
-
-    async def cancel(self, request: Request) -> Any:
-        """End a run."""
-        run = self._run(request)
-        self.runs.cancel(run)
-        return run.describe()
-
-    async def bench(self, request: Request) -> Any:
-        """Score a panel that was put together by hand, in the same folds."""
-        asked = await _object(request)
-        return await self.runs.bench(self._run(request), asked.get("panel"))
-
-    async def predict(self, request: Request) -> Any:
-        """Classify the samples of a new file with the model of a finished run."""
-        return await self.runs.predict(self._run(request), _name(request), request.stream())
-
-    async def output(self, request: Request) -> Response:
-        """A file that a run has written: reports to be read, all others to be kept."""
-        path = self._run(request).outputs().get(request.path_params["path"])
+    def output(request: Request) -> Response:
+        path = run_of(request).outputs().get(request.path_params["path"])
         if path is None:
             return Response("There is no such file.", 404)
-        if path.name == "report.html":
+        if path.name == "index.html":  # to be read; all others to be kept
             return _headed(FileResponse(path, media_type="text/html"), _REPORT_POLICY)
         return _headed(FileResponse(path, filename=path.name))
 
-    def _run(self, request: Request) -> Run:
-        return self.runs[request.path_params["id"]]
+    handlers: dict[str, Handler] = {
+        "GET /": _file,
+        "GET /{name}": _file,
+        "GET /api/form": lambda _: {"fields": fields(), "folder": str(runs.folder)},
+        "GET /api/runs": lambda _: [run.describe() for run in runs],
+        "POST /api/runs": lambda r: runs.add(_query(r, "name"), r.stream()),
+        "GET /api/runs/{id}": run_of,
+        "POST /api/runs/{id}/again": asking(runs.copy),
+        "POST /api/runs/{id}/attach": sending(runs.attach),
+        "POST /api/runs/{id}/look": asking(runs.look),
+        "POST /api/runs/{id}/start": asking(runs.begin),
+        "POST /api/runs/{id}/cancel": lambda r: runs.cancel(run_of(r)),
+        "POST /api/runs/{id}/predict": sending(runs.predict),
+        "GET /runs/{id}/{path:path}": output,
+    }
+    return [
+        Route(path, _answering(handler), methods=[method])
+        for (method, path), handler in ((key.split(), value) for key, value in handlers.items())
+    ]
 
 
-def _name(request: Request) -> str:
-    """Return the name of the file that a request brings."""
-    return request.query_params.get("name", "")
+def _answering(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+    """Answer with the JSON of what a handler returns, or say in one line why it refuses."""
+
+    async def run(request: Request) -> Response:
+        try:
+            result = handler(request)
+            while inspect.isawaitable(result):
+                result = await result
+            result = result.describe() if isinstance(result, Run) else result
+            return result if isinstance(result, Response) else JSONResponse(result)
+        except InputError as error:
+            return JSONResponse(explain(error), 400)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except Exception:
+            traceback.print_exc()
+            fault = "This is a fault of sparsegsvp, not of your file; the terminal shows where."
+            return JSONResponse({"error": fault}, 500)
+
+    return run
 
 
-async def _object(request: Request) -> dict[str, Any]:
-    """Return the JSON object of a request."""
+def _file(request: Request) -> Response:
+    """Return the page, its style, its script, or the colours of the report."""
+    name = request.path_params.get("name", "index.html")
+    if name == "palette.css":
+        from ...report.charts import palette_css
+
+        return _headed(Response(palette_css(), media_type="text/css"))
+    if name not in _FILES:
+        return Response("There is nothing here.", 404)
+    text = resources.files(__package__).joinpath(f"static/{name}").read_text(encoding="utf-8")
+    return _headed(Response(text, media_type=_FILES[name]))
+
+
+async def _asked(request: Request) -> tuple[dict[str, Any], str]:
+    """Return choices that are not empty, and how careful the estimate is to be."""
     body = b""
     async for chunk in request.stream():
         body += chunk
         if len(body) > _MOST_JSON:
             raise InputError("the request is too long")
     try:
-        found = json.loads(body)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise InputError("the request is no JSON object", remedy="reload the page")
-    return found
-
-
-def make_app(runs: Runs, *, port: int, token: str) -> ASGIApp:
-    """Put runs, pages and guard together; requests must name the port and carry the token."""
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        yield
-        await runs.close()
-
-    return Guard(Starlette(routes=Pages(runs).routes(), lifespan=lifespan), port=port, token=token)
+        asked = json.loads(body)
+        choices = {k: v for k, v in asked["choices"].items() if v not in (None, "", [])}
+        return choices, str(asked.get("care", ""))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise InputError("the request is not of this page", remedy="reload the page") from None
 
 
 def serve(folder: Path, *, port: int, memory: int | None, announce: Callable[[str], None]) -> None:
@@ -274,8 +205,14 @@ def serve(folder: Path, *, port: int, memory: int | None, announce: Callable[[st
         ) from error
     listener.listen(64)
     port = listener.getsockname()[1]
-    token = secrets.token_urlsafe(24)
-    app = make_app(Runs(folder, memory=memory), port=port, token=token)
+    token, runs = secrets.token_urlsafe(24), Runs(folder, memory=memory)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        await runs.close()
+
+    app = Guard(Starlette(routes=routes(runs), lifespan=lifespan), port=port, token=token)
     config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="on")
     announce(f"http://127.0.0.1:{port}/?token={token}")
     with suppress(KeyboardInterrupt):  # that is how it ends

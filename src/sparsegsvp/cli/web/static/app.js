@@ -1,10 +1,15 @@
 "use strict";
 // What comes from a file is put into the page as text, never as markup.
 const main = document.getElementById("main");
-const roles = ["feature", "target", "id", "group", "batch", "ignored", "must be in", "never in"];
+const verdicts = { signal: "signal found", weak: "weak signal", none: "no better than chance", inconclusive: "not decided", "not tested": "not tested" };
+// what a column may be for, by the option that says so
+const uses = { keep: "feature", target: "the classes", id: "names of the samples", group: "keep together", batch: "batch, audited", adjust: "adjusted for", must: "feature, always in", ban: "feature, never in", drop: "left out" };
+const lists = ["keep", "batch", "adjust", "must", "ban", "drop"], singles = ["target", "id", "group"];
 let form = null, watch = 0;
 
 const byId = (id) => main.querySelector("#" + id);
+const many = (count, noun) => count.toLocaleString("en") + " " + noun + (count === 1 ? "" : "s");
+const score = (s) => s.value === null ? "" : s.value.toFixed(2) + (s.low === null ? "" : " (" + s.low.toFixed(2) + " to " + s.high.toFixed(2) + ")");
 
 function show(name, title) {
   main.replaceChildren(document.getElementById(name).content.cloneNode(true));
@@ -12,48 +17,40 @@ function show(name, title) {
   main.focus({ preventScroll: true });
 }
 
-function element(name, text, attributes = {}) {
+function element(name, content, attributes = {}) {
   const made = document.createElement(name);
-  if (text !== undefined) made.textContent = text;
-  for (const [key, value] of Object.entries(attributes)) made[key] = value;
+  made.append(...[content ?? []].flat());
+  for (const [key, value] of Object.entries(attributes)) if (key.includes("-")) made.setAttribute(key, value); else made[key] = value;
   return made;
 }
 
+const button = (content, act, attributes = {}) => element("button", content, { type: "button", onclick: act, ...attributes });
+const row = (cells) => element("tr", cells.map((cell) => element("td", cell)));
+
 async function ask(path, method = "GET", body) {
   const plain = body !== undefined && !(body instanceof Blob);
-  const answer = await fetch(path, { method, body: plain ? JSON.stringify(body) : body });
-  const found = (answer.headers.get("content-type") || "").includes("json") ? await answer.json() : {};
-  if (!answer.ok) throw new Error(found.error || "The server did not answer as it should (" + answer.status + ").");
-  return found;
+  let answer;
+  try {
+    answer = await fetch(path, { method, body: plain ? JSON.stringify(body) : body });
+  } catch { throw new Error("The program that opened this page has ended. Start it again."); }
+  const json = (answer.headers.get("content-type") || "").includes("json") ? await answer.json() : {};
+  if (!answer.ok) throw Object.assign(new Error(json.error || "The server did not answer as it should (" + answer.status + ")."), json);
+  return json;
 }
 
-function complain(error) {
-  const line = main.querySelector(".error");
-  line.textContent = error.message || "The program that opened this page has ended. Start it again.";
-  line.hidden = false;
+const send = (path, file, more = "") => ask(path + "?name=" + encodeURIComponent(file.name) + more, "POST", file);
+
+function complain(error, act) {
+  const box = main.querySelector(".error");
+  box.replaceChildren(error.message, actions(error.actions, act));
+  box.hidden = false;
 }
 
 const calm = () => { main.querySelector(".error").hidden = true; };
-const send = (path, file) => ask(path + "?name=" + encodeURIComponent(file.name), "POST", file);
-const percent = (value) => value === null || value === undefined ? "" : value.toFixed(2);
 
-function inWords(seconds) {
-  if (seconds < 90) return "about " + Math.max(1, Math.round(seconds)) + " seconds";
-  return seconds < 5400 ? "about " + Math.round(seconds / 60) + " minutes" : "about " + (seconds / 3600).toFixed(1) + " hours";
-}
-
-const verdicts = { signal: "signal found", none: "no signal found", inconclusive: "unclear whether there is signal", "not tested": "not tested for signal" };
-
-function inShort(run) {
-  const s = run.summary;
-  if (!s) return "";
-  return s.panel.length + " of " + s.n_features.toLocaleString("en") + " features";
-}
-
-function score(run) {
-  const s = run.summary;
-  if (!s || s.score === null) return "";
-  return percent(s.score) + (s.low === null ? "" : " (" + percent(s.low) + " to " + percent(s.high) + ")");
+function actions(offered, act) {
+  const known = act ? (offered || []).filter((one) => form.fields.some((field) => field.name === one.option)) : [];
+  return known.length ? element("div", known.map((one) => button(one.label, () => act(one.option, one.value))), { className: "actions" }) : "";
 }
 
 // --- the list of runs and the place to drop a file ---
@@ -62,221 +59,188 @@ async function home() {
   show("home");
   const drop = byId("drop"), input = byId("file");
   const take = async (file) => {
-    if (!file) return;
     drop.classList.remove("over");
+    if (!file) return;
     calm();
-    try {
-      location.hash = (await send("/api/runs", file)).id;
-    } catch (error) { complain(error); }
+    try { location.hash = (await send("/api/runs", file)).id; } catch (error) { complain(error); }
   };
   input.addEventListener("change", () => take(input.files[0]));
   drop.addEventListener("dragover", (event) => { event.preventDefault(); drop.classList.add("over"); });
   drop.addEventListener("dragleave", () => drop.classList.remove("over"));
   drop.addEventListener("drop", (event) => { event.preventDefault(); take(event.dataTransfer.files[0]); });
-  try {
-    const runs = await ask("/api/runs");
-    byId("folder").textContent = form.folder;
-    byId("runs").hidden = runs.length === 0;
-    for (const run of runs) {
-      const row = element("tr"), box = element("input", undefined, { type: "checkbox", value: run.id });
-      box.disabled = run.state !== "finished";
-      box.setAttribute("aria-label", "Compare " + run.name);
-      box.addEventListener("change", () => { byId("beside").disabled = main.querySelectorAll("tbody :checked").length !== 2; });
-      const link = element("a", run.name, { href: "#" + run.id });
-      const when = element("small", " " + new Date(run.created * 1000).toLocaleString());
-      for (const content of [[box], [link, when], [inShort(run)], [score(run)], [run.state]]) {
-        const cell = element("td");
-        cell.append(...content);
-        row.append(cell);
-      }
-      main.querySelector("tbody").append(row);
-    }
-    byId("beside").addEventListener("click", () => {
-      location.hash = [...main.querySelectorAll("tbody :checked")].map((box) => box.value).join("+");
-    });
-  } catch (error) { complain(error); }
-}
-
-async function pair(ids) {
-  const runs = await Promise.all(ids.map((id) => ask("/api/runs/" + id)));
-  main.replaceChildren(element("h1", "Two runs side by side"));
-  const both = element("div", undefined, { className: "pair" });
-  const panels = runs.map((run) => (run.summary ? run.summary.panel : []));
-  runs.forEach((run, i) => {
-    const section = element("section");
-    section.append(element("h2", run.name), element("p", inShort(run) + ", balanced accuracy " + score(run)));
-    section.append(element("p", run.summary ? verdicts[run.summary.verdict] || run.summary.verdict : run.state));
-    const list = element("ol");
-    for (const name of panels[i]) {
-      const item = element("li");
-      item.append(panels[1 - i].includes(name) ? element("mark", name) : name);
-      list.append(item);
-    }
-    section.append(list, element("pre", "sparsegsvp " + run.command.join(" ")), element("a", "Open this run", { href: "#" + run.id }));
-    both.append(section);
-  });
-  main.append(both, element("p", "Features that both panels have are marked.", { className: "fine" }));
+  const runs = await ask("/api/runs");
+  byId("folder").textContent = form.folder;
+  byId("runs").hidden = runs.length === 0;
+  main.querySelector("tbody").append(...runs.map((run) => {
+    const s = run.summary, when = element("small", " " + new Date(run.created * 1000).toLocaleString());
+    return row([[element("a", run.name, { href: "#" + run.id }), when], s ? s.panel.length + " of " + many(s.n_features, "feature") : [], s ? score(s.score) : [], s ? verdicts[s.answer] : run.state]);
+  }));
 }
 
 // --- a file that was dropped: what is in it, what is to be done ---
 
 async function draft(run) {
   show("draft", run.name);
-  const chosen = { ...run.choices }, given = {};
-  let number = 0, known = [];
-  for (const [key, role] of [["keep", "feature"], ["drop", "ignored"], ["must", "must be in"], ["ban", "never in"], ["batch", "batch"]]) {
-    for (const name of chosen[key] || []) given[name] = role;
-  }
-  for (const key of ["id", "group"]) if (chosen[key]) given[chosen[key]] = key;
-  try {
-    const found = await ask("/api/runs/" + run.id + "/look");
-    known = found.names;
-    byId("looked").hidden = false;
-    byId("kind").textContent = found.kind + (found.names.length ? ": " + found.names.length.toLocaleString("en") + " columns, " + found.n_rows.toLocaleString("en") + " rows" : "");
-    const head = element("tr");
-    for (const name of found.shown) head.append(element("th", name));
-    byId("cells").append(head);
-    for (const cells of found.rows) {
-      const row = element("tr");
-      for (const cell of cells) row.append(element("td", cell));
-      byId("cells").append(row);
-    }
-    byId("names").append(...found.candidates.map((one) => element("option", Object.entries(one.counts).map((pair) => pair.join(" ")).join(", "), { value: one.name })));
-    byId("names").append(...found.names.slice(0, 20000).map((name) => element("option", undefined, { value: name })));
-    if (!chosen.target && found.candidates.length) chosen.target = found.candidates[0].name;
-    byId("target").value = chosen.target || "";
-  } catch (error) { complain(error); return; }
+  const at = "/api/runs/" + run.id;
+  const choices = { ...run.choices };
+  let files = run.files, care = run.care, seen = null, number = 0;
+  const labelOf = (name) => form.fields.find((field) => field.name === name).label;
 
-  const fields = byId("advanced").querySelector("div");
-  const visible = ["target", "positive", "group", "id", "batch", "drop", "keep", "must", "ban", "n_features", "rule", "panel", "published"];
-  for (const field of form.fields.filter((field) => !visible.includes(field.name))) {
-    const label = element("label", field.name.replaceAll("_", " "));
-    const input = element("input", undefined, { id: "x-" + field.name });
-    if (field.kind === "bool") input.type = "checkbox";
-    else if (field.kind !== "str" && !field.many) { input.type = "number"; input.step = "any"; }
-    const value = chosen[field.name] ?? field.default;
-    if (field.kind === "bool") input.checked = Boolean(value);
-    else input.value = value === null ? "" : field.many ? value.join(", ") : value;
-    input.addEventListener("change", plan);
-    label.append(input, element("small", field.help));
-    fields.append(label);
-  }
-  if (chosen.n_features) { byId("small").value = "exactly"; byId("size").value = chosen.n_features; byId("size").hidden = false; }
-  else if (chosen.rule) byId("small").value = chosen.rule;
-  if (run.fast) byId("careful").value = "fast";
-
-  function choices() {
-    const asked = { target: byId("target").value };
-    const lists = { feature: "keep", ignored: "drop", "must be in": "must", "never in": "ban", batch: "batch" };
-    for (const [name, role] of Object.entries(given)) {
-      if (role in lists) (asked[lists[role]] ||= []).push(name);
-      else if (role === "target") asked.target = name;
-      else asked[role] = name;
+  // every change goes through here: what was understood before is grey until it is renewed
+  async function renew() {
+    const mine = ++number;
+    byId("understood").classList.add("stale");
+    byId("understood").inert = true;
+    byId("go").disabled = byId("x-positive").disabled = true;
+    byId("status").textContent = "Reading the table …";
+    for (const made of byId("targets").children) made.setAttribute("aria-pressed", made.dataset.name === (choices.target || seen.target));
+    chosen();
+    try {
+      const answer = await ask(at + "/look", "POST", { choices, care });
+      if (mine !== number) return;
+      if (answer.superseded) throw new Error("This run was changed in another tab: reload the page.");
+      seen = answer;
+      calm();
+      if (seen.error) complain({ message: seen.error, actions: seen.actions }, apply);
+      understood();
+    } catch (error) {
+      if (mine === number) complain(error, apply);
     }
+    if (mine === number) byId("status").textContent = "";
+  }
+
+  function forget(name) {
+    for (const list of lists) if (choices[list]) choices[list] = choices[list].filter((other) => other !== name);
+    for (const single of singles) if (choices[single] === name) delete choices[single];
+  }
+
+  function apply(option, value) {
+    const names = [value].flat();
+    if (option in uses) names.forEach(forget);
+    if (option === "target") delete choices.positive;
+    if (lists.includes(option)) choices[option] = [...(choices[option] || []), ...names];
+    else if (option === "na" && choices.na) choices.na += "," + value;
+    else choices[option] = option in uses ? names[0] : value;
+    // a column that looked like no feature has to become one first
+    if (["must", "ban"].includes(option)) choices.keep = [...(choices.keep || []), ...names];
+    if (singles.includes(option)) for (const other of byId("roles").querySelectorAll("select")) if (other.value === option && other.dataset.name !== names[0]) other.value = "";
+    renew();
+  }
+
+  function useOf(column) {
+    for (const list of ["must", "ban", "batch", "adjust"]) if (choices[list]?.includes(column.name)) return list;
+    if (!column.role) return [...lists, ...singles].find((option) => [choices[option]].flat().includes(column.name)) || "";
+    return { target: "target", id: "id", group: "group", feature: "keep" }[column.role] || "drop";
+  }
+
+  function understood() {
+    byId("looked").hidden = !seen.candidates.length && !seen.columns.length && !seen.shown;
+    const { table, target } = seen;
+    const candidates = seen.candidates.slice(0, 12);
+    if (target && !candidates.some((one) => one.name === target)) candidates.unshift({ name: target, counts: table ? Object.fromEntries(table.classes.map((name, k) => [name, table.class_counts[k]])) : {} });
+    byId("targets").replaceChildren(...candidates.map((one) => {
+      const counts = Object.entries(one.counts).slice(0, 6).map((pair) => pair.join(" ")).join(", ");
+      const guess = one.name === target && seen.proposed ? element("small", "a guess: please check") : "";
+      return button([one.name, element("small", counts), guess], () => apply("target", one.name), { "aria-pressed": one.name === target, "data-name": one.name });
+    }));
+    if (!candidates.length) byId("targets").append("No column looks like classes: name it, or give a second file that has them.");
+    byId("names").replaceChildren(...[...new Set([...seen.candidates, ...seen.columns].map((one) => one.name))].map((name) => element("option", [], { value: name })));
+    byId("cells").replaceChildren(element("tr", (seen.shown || []).map((name) => element("th", name))), ...(seen.rows || []).map(row));
+    byId("classes").textContent = !table ? "The table cannot be used yet." : many(table.n_samples, "sample") + ", " + many(table.n_features, "feature") + (table.classes.length ? ": " + table.classes.map((name, k) => name + " " + table.class_counts[k]).join(", ") : "") + (table.n_missing ? "; " + many(table.n_missing, "value") + " missing" : "") + ".";
+    const grave = ["serious", "caution", "note"], notices = seen.notices.filter((notice) => notice.code !== "raw" || !choices.log2).sort((a, b) => grave.indexOf(a.severity) - grave.indexOf(b.severity));
+    byId("notices").replaceChildren(...notices.map((notice) => element("li", [element("b", notice.title + ". "), notice.text, actions(notice.actions, apply)], { className: notice.severity })));
+    // a table that cannot be used yet has no roles: those of its columns that are no plain numbers can be given
+    const columns = table ? seen.columns : seen.candidates.map((one) => ({ name: one.name, role: one.name === target ? "target" : "", reason: Object.keys(one.counts).length + " values" }));
+    const features = columns.filter((column) => useOf(column) === "keep" && !choices.keep?.includes(column.name) && column.reason === "numbers");
+    // text that is adjusted for is there as "sex=m vs f", once for each of its levels but one
+    const source = (column) => choices.adjust?.find((name) => column.name.startsWith(name + "=")) ?? column.name;
+    const listed = columns.filter((column, i, all) => !features.includes(column) && all.findIndex((other) => source(other) === source(column)) === i).map((column) => ({ ...column, name: source(column) }));
+    const rows = listed.slice(0, 60).map((column) => {
+      const now = useOf(column), name = column.name || "(names of the rows)";
+      const select = element("select", [element("option", "…", { value: "", hidden: true }), ...Object.entries(uses).map(([value, text]) => element("option", text, { value }))], { value: now, "aria-label": "What " + name + " is for", "data-name": name, disabled: !column.name });
+      select.onchange = () => apply(select.value, column.name);
+      const text = column.reason.startsWith("text");
+      const offer = column.role === "covariate" && now === "drop" ? button(text ? "Adjust for it, as categories" : "Adjust for it", () => apply("adjust", column.name)) : column.role === "batch" && now === "drop" ? button("Audit it", () => apply("batch", column.name)) : "";
+      return row([name, select, [column.reason, offer]]);
+    });
+    if (listed.length > 60) rows.push(row(["and " + (listed.length - 60) + " more", "", ""]));
+    if (table) rows.push(row([many(table.n_features, "column"), "feature" + (table.n_features === 1 ? "" : "s"), "numbers"]));
+    byId("roles").tBodies[0].replaceChildren(...rows);
+    const classes = table && table.classes.length === 2 ? table.classes : [];
+    const positive = byId("x-positive");
+    positive.replaceChildren(...classes.map((name) => element("option", name + (name === table.positive && table.positive_guessed ? " (a guess)" : ""), { value: name, selected: name === table.positive })));
+    for (const name of ["positive", "prevalence"]) byId("x-" + name).closest("label").hidden = !classes.length;
+    byId("understood").classList.remove("stale");
+    byId("understood").inert = false;
+    byId("x-positive").disabled = false;
+    byId("go").disabled = !table || !target;
+  }
+
+  // --- options: chips show what is chosen, fields change it ---
+
+  const asText = (field, value) => value === undefined || value === null ? "" : field.many ? value.join(", ") : String(value);
+
+  function chosen() {
+    const chips = [];
+    const chip = (text, undo) => chips.push(button(text, async () => { await undo(); renew(); }, { title: "Take it back" }));
+    for (const [name, value] of Object.entries(choices)) {
+      const hidden = ["target", "positive", "n_features"].includes(name);
+      if (hidden || value === undefined || value === "" || value === false) continue;
+      if (Array.isArray(value)) for (const one of value) chip(labelOf(name) + ": " + one, () => { choices[name] = value.filter((other) => other !== one); });
+      else chip(value === true ? labelOf(name) : labelOf(name) + ": " + value, () => { delete choices[name]; });
+    }
+    for (const [option, name] of Object.entries(files)) chip((option === "labels" ? "File of the classes: " : "Another cohort: ") + name, () => attach(option, null));
+    byId("chips").replaceChildren(...chips);
     for (const field of form.fields) {
       const input = byId("x-" + field.name);
-      if (!input) continue;
-      const shown = field.default === null ? "" : field.many ? field.default.join(", ") : String(field.default);
-      if (field.kind === "bool") { if (input.checked !== Boolean(field.default)) asked[field.name] = input.checked; continue; }
-      if (input.value === shown || input.value === "") continue;
-      const read = field.kind === "str" ? (text) => text : Number;
-      asked[field.name] = field.many ? input.value.split(",").map((text) => read(text.trim())) : read(input.value);
-    }
-    const small = byId("small").value;
-    if (small === "exactly") asked.n_features = Number(byId("size").value);
-    else if (small !== "paired") asked.rule = small;
-    if (byId("careful").value === "thorough") Object.assign(asked, { repeats: 10, permutations: 999, resamples: 100 }, asked);
-    if (byId("positive").value) asked.positive = byId("positive").value;
-    return asked;
-  }
-
-  async function plan() {
-    const mine = ++number;
-    if (!byId("target").value) return;
-    byId("go").disabled = true;
-    byId("estimate").textContent = "Reading the table, and timing one fit of each kind …";
-    try {
-      const found = await ask("/api/runs/" + run.id + "/plan", "POST", { choices: choices(), fast: byId("careful").value === "fast" });
-      if (mine !== number) return;
-      if (found.superseded) throw new Error("This run was changed in another tab: reload the page.");
-      calm();
-      understood(found);
-    } catch (error) {
-      if (mine !== number) return;
-      byId("estimate").textContent = "";
-      complain(error);
+      if (!input || input === document.activeElement) continue;
+      if (input.type === "checkbox") input.checked = Boolean(choices[field.name]);
+      else if (field.name !== "positive") input.value = asText(field, choices[field.name]);
     }
   }
 
-  function understood(found) {
-    const data = found.data;
-    byId("understood").hidden = false;
-    byId("classes").textContent = data.n_samples + " samples, " + data.n_features.toLocaleString("en") + " features; " + data.classes.map((name, k) => name + " " + data.class_counts[k]).join(", ") + (data.n_missing ? "; " + data.n_missing.toLocaleString("en") + " values are missing" : "");
-    byId("notices").replaceChildren(...data.notices.map((notice) => element("li", notice.title + ". " + notice.text)));
-    const rows = byId("roles").tBodies[0];
-    rows.replaceChildren();
-    const said = new Set();
-    const add = (name, role, why) => {
-      if (said.has(name)) return;
-      said.add(name);
-      const row = element("tr"), select = element("select"), cell = element("td");
-      select.setAttribute("aria-label", "Role of " + name);
-      const now = given[name] || role;
-      for (const one of new Set([...roles, now])) select.append(element("option", one, { value: one, selected: one === now }));
-      select.addEventListener("change", () => change(name, select.value));
-      cell.append(select);
-      row.append(element("td", name), cell, element("td", why));
-      rows.append(row);
-    };
-    for (const name of Object.keys(given)) add(name, given[name], "as chosen here");
-    for (const line of data.roles) {
-      if (line.columns.length === 0) {
-        const row = element("tr");
-        row.append(element("td", line.count.toLocaleString("en") + (said.size ? " other columns" : " columns")), element("td", line.role), element("td", line.reason));
-        rows.append(row);
-      } else line.columns.slice(0, 100).forEach((name) => add(name || "(names of rows)", line.role, line.reason));
-    }
-    const positive = byId("positive");
-    positive.replaceChildren(...(data.classes.length === 2 ? data.classes : []).map((name) => element("option", name, { value: name, selected: name === data.positive })));
-    positive.disabled = data.classes.length !== 2;
-    byId("estimate").textContent = "The run would take " + inWords(found.total_seconds) + ".";
-    byId("go").disabled = false;
+  for (const field of form.fields) {
+    if (["target", "fast"].includes(field.name)) continue;
+    const switchable = field.kind === "bool" && field.default === false, id = "x-" + field.name;
+    const input = field.name === "positive" || (field.kind === "bool" && !switchable) ? element("select", [], { id }) : element("input", [], { id, autocomplete: "off" });
+    if (switchable) input.type = "checkbox";
+    else if (field.kind === "bool") input.append(...[["", "find out"], ["true", "yes"], ["false", "no"]].map(([value, text]) => element("option", text, { value })));
+    else if (["int", "float"].includes(field.kind)) Object.assign(input, { type: "number", step: field.kind === "int" ? "1" : "any", placeholder: field.default ?? "" });
+    input.addEventListener("change", () => {
+      const text = input.value.trim();
+      if (switchable) choices[field.name] = input.checked || undefined;
+      else if (text === "") delete choices[field.name];
+      else if (field.kind === "bool") choices[field.name] = text === "true";
+      else if (field.many) choices[field.name] = text.split(",").map((one) => one.trim()).filter(Boolean);
+      else choices[field.name] = field.kind === "str" ? text : Number(text);
+      renew();
+    });
+    const everyday = ["positive", "n_features", "prevalence"].includes(field.name);
+    const place = everyday ? "everyday" : ["Rarely needed", "The run"].includes(field.section) ? "rare" : "more";
+    const label = switchable ? element("label", [input, field.label]) : element("label", [field.label, input]);
+    label.append(element("small", field.help));
+    byId(place).append(label);
   }
 
-  function change(name, role) {
-    if (role === "target") { delete given[name]; byId("target").value = name; byId("positive").replaceChildren(); }
-    else {
-      if (role === "id" || role === "group") for (const other of Object.keys(given)) if (given[other] === role) delete given[other];
-      given[name] = role;
-    }
-    plan();
+  async function attach(option, file) {
+    files = (await send(at + "/attach", file || { name: "" }, "&as=" + option)).files;
   }
 
-  byId("target").addEventListener("change", () => { byId("positive").replaceChildren(); plan(); });
-  byId("other").addEventListener("change", () => {
-    const name = byId("other").value;
-    if (!known.includes(name)) return;
-    byId("other").value = "";
-    change(name, "ignored");
-  });
-  for (const id of ["small", "careful", "positive", "size"]) byId(id).addEventListener("change", () => {
-    byId("size").hidden = byId("small").value !== "exactly";
-    plan();
-  });
   for (const option of ["labels", "test"]) byId(option).addEventListener("change", async () => {
-    try {
-      await send("/api/runs/" + run.id + "/files/" + option, byId(option).files[0]);
-      plan();
-    } catch (error) { complain(error); }
+    try { await attach(option, byId(option).files[0]); renew(); } catch (error) { complain(error); }
   });
+  byId("care").value = care;
+  byId("care").addEventListener("change", () => { care = byId("care").value; renew(); });
+  byId("target").addEventListener("change", () => { const name = byId("target").value; byId("target").value = ""; if (name) apply("target", name); });
+  byId("other").addEventListener("change", () => { const name = byId("other").value; byId("other").value = ""; if (name) apply("drop", name); });
   byId("go").addEventListener("click", async () => {
     byId("go").disabled = true;
     try {
-      await ask("/api/runs/" + run.id + "/start", "POST", {});
+      await ask(at + "/start", "POST", { choices: { ...choices, target: seen.target }, care });
       route();
-    } catch (error) { complain(error); }
+    } catch (error) { complain(error, apply); byId("go").disabled = false; main.scrollIntoView(); }
   });
-  plan();
+  await renew();
 }
 
 // --- a run that has begun ---
@@ -288,78 +252,77 @@ function running(run) {
     await ask("/api/runs/" + run.id + "/cancel", "POST", {});
     route();
   });
-  const update = (now) => {
-    const at = now.progress;
-    byId("stage").textContent = at.stage[0].toUpperCase() + at.stage.slice(1) + " …";
-    if (at.part === null) byId("bar").removeAttribute("value");
-    else byId("bar").value = at.part;
-    byId("left").textContent = at.left === null ? "" : inWords(at.left) + " left";
+  const update = ({ stage, done, total }) => {
+    byId("stage").textContent = stage[0].toUpperCase() + stage.slice(1) + (total > 1 ? ": " + done + " of " + total : "") + " …";
+    if (total > 1) byId("bar").value = done / total;
+    else byId("bar").removeAttribute("value");
   };
-  update(run);
+  update(run.progress);
   const poll = async () => {
     try {
       const now = await ask("/api/runs/" + run.id);
       if (location.hash.slice(1) !== run.id) return;
       if (now.state !== "running") { route(); return; }
-      update(now);
-    } catch { byId("left").textContent = "The program that opened this page does not answer."; }
-    watch = setTimeout(poll, 700);
+      update(now.progress);
+    } catch (error) { byId("stage").textContent = error.message; }
+    watch = setTimeout(poll, 500);
   };
-  watch = setTimeout(poll, 700);
+  watch = setTimeout(poll, 500);
 }
 
-function withAgain(run) {
-  byId("again").addEventListener("click", async () => {
-    location.hash = (await ask("/api/runs/" + run.id + "/again", "POST", {})).id;
-  });
+async function again(run, choices = {}) {
+  return await ask("/api/runs/" + run.id + "/again", "POST", { choices });
 }
 
 function ended(run) {
   show("ended", run.name);
-  const words = { cancelled: "The run was cancelled; nothing was written.", interrupted: "The run was interrupted; what it had finished is kept." };
-  main.querySelector(".error").textContent = run.error || words[run.state];
-  byId("resume").hidden = run.state !== "interrupted";
-  byId("resume").addEventListener("click", async () => {
-    await ask("/api/runs/" + run.id + "/start", "POST", {});
-    route();
-  });
-  withAgain(run);
+  const words = { cancelled: "The run was cancelled; nothing was written.", interrupted: "The program ended before the run did; nothing was written." };
+  complain({ message: run.error || words[run.state] });
+  byId("again").addEventListener("click", async () => { location.hash = (await again(run)).id; });
 }
 
 function finished(run) {
+  const s = run.summary, at = "/runs/" + run.id;
   show("finished", run.name);
-  const s = run.summary;
-  byId("lede").textContent = inShort(run) + ": " + s.panel.slice(0, 12).join(", ") + (s.panel.length > 12 ? " …" : "") + ". Balanced accuracy " + score(run) + ", measured on panels of " + s.sizes.low + " to " + s.sizes.high + " features; " + (verdicts[s.verdict] || s.verdict) + ".";
-  const page = "/runs/" + run.id + "/report/report.html";
-  byId("read").href = page;
-  byId("report").src = page;
-  for (const name of run.outputs) {
-    const item = element("li"), path = "/runs/" + run.id + "/" + name.split("/").map(encodeURIComponent).join("/");
-    item.append(element("a", name, { href: path, download: name.split("/").pop() }));
-    byId("outputs").append(item);
-  }
+  byId("source").textContent = s.headline;
+  // the panel of the run itself may lie between two sizes of the ladder
+  const own = { size: s.panel.length, score: s.score, chosen: true };
+  const ladder = s.ladder.some((rung) => rung.chosen) ? s.ladder : [...s.ladder, own].sort((a, b) => a.size - b.size);
+  let size = null;
+  const choose = (rung) => {
+    size = rung.chosen ? null : rung.size;
+    const page = size === null ? at + "/report/index.html" : at + "/report/sizes/" + size + "/index.html";
+    byId("read").href = byId("report").src = page;
+    byId("which").textContent = "The model of " + many(size ?? s.panel.length, "feature") + " is used.";
+    [...byId("ladder").children].forEach((made, i) => made.setAttribute("aria-pressed", ladder[i] === rung));
+  };
+  byId("sizes").hidden = ladder.length < 2;
+  byId("ladder").append(...ladder.map((rung) => {
+    const value = rung.score;
+    return button([element("b", String(rung.size)), rung.size === 1 ? " feature" : " features", element("meter", [], { min: 0, max: 1, value: value.value, "aria-hidden": true }), value.value.toFixed(2), element("small", value.low === null ? "" : value.low.toFixed(2) + " to " + value.high.toFixed(2)), element("small", rung.chosen ? "chosen by the run" : "")], () => choose(rung));
+  }));
+  choose(ladder.find((rung) => rung.chosen));
+  byId("outputs").append(...run.outputs.map((name) => element("li", element("a", name, { href: at + "/" + name.split("/").map(encodeURIComponent).join("/"), download: name.split("/").pop() }))));
   byId("command").textContent = "cd " + quote(form.folder + "/" + run.id) + "\nsparsegsvp " + run.command.map(quote).join(" ");
-  withAgain(run);
+  byId("again").addEventListener("click", async () => { location.hash = (await again(run)).id; });
   byId("panel").value = s.panel.join("\n");
   byId("bench").addEventListener("click", async () => {
-    const names = byId("panel").value.split("\n").map((name) => name.trim()).filter(Boolean);
-    byId("bench").disabled = true;
-    byId("benched").textContent = "Scoring " + names.length + " features in the same folds …";
+    const panel = byId("panel").value.split("\n").map((name) => name.trim()).filter(Boolean);
     try {
-      const found = await ask("/api/runs/" + run.id + "/bench", "POST", { panel: names });
-      byId("benched").textContent = found.sentences.join(" ");
-    } catch (error) { byId("benched").textContent = error.message; }
-    byId("bench").disabled = false;
+      const next = await again(run, { panel });
+      await ask("/api/runs/" + next.id + "/start", "POST", { choices: next.choices, care: next.care });
+      location.hash = next.id;
+    } catch (error) { complain(error); main.scrollIntoView(); }
   });
   byId("apply").addEventListener("change", async () => {
     byId("applied").textContent = "Classifying …";
     try {
-      const found = await send("/api/runs/" + run.id + "/predict", byId("apply").files[0]);
-      const counts = {};
-      for (const label of found.predictions) counts[label] = (counts[label] || 0) + 1;
-      const link = element("a", found.file, { href: "/runs/" + run.id + "/" + found.file, download: found.file });
-      byId("applied").replaceChildren(Object.entries(counts).map((pair) => pair.join(" ")).join(", ") + ". " + found.notices.join(" ") + " ", link);
-    } catch (error) { byId("applied").textContent = error.message; }
+      const made = await send("/api/runs/" + run.id + "/predict", byId("apply").files[0], size === null ? "" : "&as=" + size);
+      const counts = Object.entries(made.counts).map((pair) => pair.join(" ")).join(", ");
+      const link = element("a", "all " + many(made.n_rows, "prediction"), { href: at + "/" + made.file, download: made.file });
+      const rows = element("table", [element("tr", made.header.map((name) => element("th", name))), ...made.rows.map(row)], { className: "cells" });
+      byId("applied").replaceChildren(element("p", [counts + ": ", link]), ...made.notes.map((note) => element("p", note)), element("div", rows, { className: "wide" }));
+    } catch (error) { byId("applied").replaceChildren(element("div", error.message, { className: "error" })); }
   });
 }
 
@@ -375,12 +338,10 @@ async function route() {
   try {
     form ||= await ask("/api/form");
     if (!id) return await home();
-    if (id.includes("+")) return await pair(id.split("+").slice(0, 2));
     const run = await ask("/api/runs/" + id);
-    const shown = { draft, running, finished, cancelled: ended, failed: ended, interrupted: ended };
-    return await shown[run.state](run);
+    return await ({ draft, running, finished }[run.state] || ended)(run);
   } catch (error) {
-    main.replaceChildren(element("p", undefined, { className: "error" }), element("a", "Back to the list", { href: "#" }));
+    main.replaceChildren(element("div", [], { className: "error" }), element("a", "Back to the list", { href: "#" }));
     complain(error);
   }
 }
