@@ -110,7 +110,7 @@ def ladder(document: Part) -> Sheet | None:
         noise = [rung["stability_noise"] for rung in known]
         below = Chart(
             Axis(*ends, "features in the panel", marks, log=True),
-            Axis(min(0.0, *(v for v in noise if v is not None)), 1.02, "stability",
+            Axis(min([0.0, *(v for v in noise if v is not None)]), 1.02, "stability",
                  [(0.0, "0"), (0.5, "0.5"), (1.0, "1")], grid=True),
             "stability of panels by size", height=160, top=10, **wide,
         )  # fmt: skip
