@@ -123,10 +123,10 @@ def fold_variance(scores: ArrayLike, ratio: float) -> float:
 
 
 def rate_interval(
-    rates: ArrayLike,
-    totals: ArrayLike,
+    rates: ArrayLike,  # of each class, pooled over all folds and repeats
+    totals: ArrayLike,  # independent samples of each class: groups, where there are groups
     *,
-    fold_scores: ArrayLike | None = None,
+    fold_scores: ArrayLike | None = None,  # without them the sampling alone counts
     ratio: float = 0.25,
     level: float = 0.95,
 ) -> Interval:
@@ -140,31 +140,10 @@ def rate_interval(
     treated as a proportion in :math:`p (1 - p) / V` trials, so that the interval stays within
     [0, 1] and is exact for a perfect score.
 
-    Parameters
-    ----------
-    rates : array-like of shape (K,)
-        Share of each class that is recognised, pooled over all folds and repeats.
-    totals : array-like of shape (K,)
-        Independent samples of each class: groups, where samples come in groups.
-    fold_scores : array-like of shape (J,), optional
-        The same mean in each fold. Without it the sampling alone counts, as for the recall of one
-        class, whose folds hold a few samples each and so show little else.
-    ratio : float, default=0.25
-        r.
-    level : float, default=0.95
-        Nominal coverage.
-
     References
     ----------
     Korn, Graubard (1998), Confidence intervals for proportions with small expected number of
     positive counts estimated from survey data, Survey Methodology 24(2), 193-201.
-
-    Examples
-    --------
-    >>> from sparsegsvp.metrics import rate_interval
-    >>> perfect = rate_interval([1.0, 1.0], [30, 30], fold_scores=[1.0] * 5)
-    >>> round(perfect.low, 3), perfect.high
-    (0.94, 1.0)
     """
     p, n = (np.asarray(part, dtype=np.float64) for part in (rates, totals))
     # half an error and half a hit more, so that a perfect count has a variance
@@ -193,24 +172,6 @@ def auc_interval(
     it leads to differs from table to table much more than from fold to fold. The area is treated
     as a proportion in A (1 - A) / V trials, at most twice as many as the smallest class has
     samples: an area near 1 is a mean of two rates near 1.
-
-    Parameters
-    ----------
-    areas, variances : array-like of shape (J,)
-        Areas of the folds and DeLong's variances of them, ``nan`` where unknown.
-    totals : array-like of shape (K,)
-        Independent samples of each class.
-    n_splits : float
-        Folds in a repeat.
-    ratio, level
-        As in `rate_interval`.
-
-    Examples
-    --------
-    >>> from sparsegsvp.metrics import auc_interval
-    >>> found = auc_interval([1.0] * 5, [0.0] * 5, [30, 30], n_splits=5)
-    >>> round(found.low, 2), found.high
-    (0.94, 1.0)
     """
     smallest = float(np.min(totals))
     area, known = float(_known(areas).mean()), _known(variances)
