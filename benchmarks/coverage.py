@@ -138,8 +138,8 @@ def stand_in(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
         a, b = norm.cdf((pull + biases) / length), norm.cdf(-biases / length)
         truths.append([(a + b) / 2, norm.cdf(pull / length / np.sqrt(2)), a, b])
         decisions = weights @ np.swapaxes(X, -1, -2) + biases[..., None]
-        for one in decisions:
-            new, before = intervals(one, y, folds, samples.units[::-1])
+        for parts in zip(*fold_numbers(decisions, y, folds)):
+            new, before = intervals(*parts, y, holdout_ratio(folds), samples.units[::-1])
             ends.append(new)
             old.append(before)
     truth = np.mean(np.concatenate(truths, axis=1), axis=(1, 2))
@@ -155,23 +155,36 @@ def stand_in(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
     }
 
 
-def intervals(decisions: np.ndarray, y: np.ndarray, folds: list[Any], units: np.ndarray) -> Any:
-    """The package's intervals of decisions (J, n), then those of version 0.2."""
-    ratio = holdout_ratio(folds)
-    rates, areas, variances = np.empty((2, len(folds))), [], []
-    right, total = np.zeros(2), np.zeros(2)
+def fold_numbers(decisions: np.ndarray, y: np.ndarray, folds: list[Any]) -> tuple[Any, ...]:
+    """Hits and samples of both classes, areas and DeLong's variances of decisions (R, J, n)."""
+    shape = (len(decisions), len(folds))
+    hits, totals = np.empty((*shape, 2)), np.empty((*shape, 2))
+    areas, variances = np.empty(shape), np.full(shape, np.nan)
     for j, fold in enumerate(folds):
-        truth, score = y[fold.test], decisions[j, fold.test]
-        for k, label in enumerate((True, False)):
-            hits = (score[truth == label] > 0) == label
-            rates[k, j] = hits.mean()
-            right[k] += hits.sum()
-            total[k] += hits.size
-        above = score[truth][:, None] > score[~truth]
-        areas.append(above.mean())
-        variances.append(delong_variance(truth, score))
-    pooled, total = right / total, total / REPEATS
-    variances = np.array(variances) * (y.size / units.sum())
+        p, q = (decisions[:, j, fold.test[y[fold.test] == k]] for k in (True, False))
+        hits[:, j] = np.stack([(p > 0).sum(axis=1), (q <= 0).sum(axis=1)], axis=1)
+        totals[:, j] = p.shape[1], q.shape[1]
+        above = p[:, :, None] > q[:, None, :]
+        areas[:, j] = above.mean(axis=(1, 2))
+        if min(p.shape[1], q.shape[1]) > 1:
+            parts = above.mean(axis=2), above.mean(axis=1)
+            variances[:, j] = sum(part.var(axis=1, ddof=1) / part.shape[1] for part in parts)
+    return hits, totals, areas, variances
+
+
+def intervals(
+    hits: np.ndarray,
+    totals: np.ndarray,
+    areas: np.ndarray,
+    variances: np.ndarray,
+    y: np.ndarray,
+    ratio: float,
+    units: np.ndarray,
+) -> Any:
+    """The package's intervals of one replicate, then those of version 0.2."""
+    rates = (hits / totals).T
+    pooled, total = hits.sum(axis=0) / totals.sum(axis=0), totals.sum(axis=0) / REPEATS
+    variances = variances * (y.size / units.sum())
     options = {"ratio": ratio}
     found = [
         rate_interval(pooled, units, fold_scores=rates.mean(axis=0), **options),
@@ -385,7 +398,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--part", choices=("intervals", "delong", "verdict"), action="append")
     parser.add_argument("--replicates", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1)  # forms were chosen on draws with others
+    parser.add_argument("--seed", type=int, default=2)  # forms were chosen on draws with others
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--tiny", action="store_true")
     options = parser.parse_args()
@@ -394,7 +407,10 @@ def main() -> None:
         with threadpool_limits(1):
             if part == "intervals":
                 cells = CELLS[::9] if options.tiny else CELLS
-                rows = [stand_in(cell, replicates, seed) for cell in cells]
+                rows = []
+                for cell in cells:
+                    rows.append(stand_in(cell, replicates, seed))
+                    print(interval_table(rows).splitlines()[-3], flush=True)
                 text = interval_table(rows)
             elif part == "delong":
                 pairs = itertools.product(COHORTS[:1] if options.tiny else COHORTS, AREAS)

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
@@ -287,6 +288,16 @@ def test_searches_and_frames_and_names():
     assert set(found.panel_sizes) <= {2, 4} and found.panel is not None
     with pytest.raises(ValueError, match="pos_label"):
         nested_evaluate(search, frame, y, pos_label="sick", **QUICK)
+
+
+def test_sparse_tables_give_what_dense_ones_give():
+    rng = np.random.default_rng(0)
+    X, y = rng.poisson(0.4, size=(60, 40)).astype(float), np.repeat([0, 1], 30)
+    X[y == 1, :2] += rng.poisson(2.0, size=(30, 2))
+    options = {"n_repeats": 1, "n_permutations": 19, "n_pairs": 3}
+    a, b = (nested_evaluate(GSVPSVMCV(clip=None), part, y, **options) for part in (X, csr_array(X)))
+    assert a.panel == b.panel and a.verdict.p_value == b.verdict.p_value
+    assert a.ladder["balanced_accuracy"].tolist() == b.ladder["balanced_accuracy"].tolist()
 
 
 def test_three_classes_have_recalls_and_no_sensitivity():

@@ -35,6 +35,7 @@ def test_the_order_depends_on_the_data_alone(table):
         assert np.array_equal(rows[again], order)
     assert np.array_equal(canonical_order(X.astype(np.float32), y), order)
     keys = row_keys(sparse.csr_array(X))
+    assert np.array_equal(row_keys(X), keys)
     shuffled = sparse.csr_array(X[::-1, ::-1])
     assert np.array_equal(row_keys(shuffled), keys[::-1])
 

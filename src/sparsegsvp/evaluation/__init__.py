@@ -1,41 +1,20 @@
 """Nested evaluation, permutation test, stability selection and comparison of methods."""
 
+# ruff: noqa: F401  (what is not in __all__ is for other rooms)
 from .batches import BatchAudit, UnseenBatches
-from .compare import Comparison, compare, default_methods, method_names
-from .compare import find_method as find_method
+from .compare import Comparison, compare, default_methods, find_method, method_names
 from .external import (
     ExternalValidation,
     FeatureShift,
+    check_shift,
     validate_external,
     validate_predictions,
 )
-from .external import (
-    check_shift as check_shift,
-)
 from .nested import nested_evaluate
-from .permutation import Verdict, permutation_test
-from .permutation import decide as decide
-from .procedure import (
-    class_scores as class_scores,
-)
-from .procedure import (
-    describe as describe,
-)
-from .procedure import (
-    estimator_prior as estimator_prior,
-)
-from .procedure import (
-    selected_features as selected_features,
-)
-from .result import Adjustment, EvaluationResult, paired_difference
-from .result import Flag as Flag
-from .stability import (
-    PanelStability,
-    StabilitySelection,
-)
-from .stability import (
-    within_class_correlations as within_class_correlations,
-)
+from .permutation import Verdict, decide, permutation_test
+from .procedure import class_scores, describe, estimator_prior, selected_features
+from .result import Adjustment, EvaluationResult, Flag, paired_difference
+from .stability import PanelStability, StabilitySelection, within_class_correlations
 
 __all__ = [
     "Adjustment",

@@ -124,14 +124,7 @@ def method_names() -> dict[str, str]:
 
 
 def find_method(name: str) -> str:
-    """Return how `default_methods` spells a name, whatever its capitals, blanks and dashes.
-
-    Examples
-    --------
-    >>> from sparsegsvp.evaluation import find_method
-    >>> find_method("f-test"), find_method("Lasso")
-    ('F test', 'l1 logistic')
-    """
+    """Return how `default_methods` spells a name, whatever its capitals, blanks and dashes."""
 
     def folded(text: str) -> str:
         return "".join(c for c in text.lower() if c.isalnum())

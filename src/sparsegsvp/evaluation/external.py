@@ -379,33 +379,6 @@ def check_shift(
     With at least three labelled samples of each class, classes are compared with themselves.
     Otherwise the mix of classes is taken as unknown: only a mean outside the range of the training
     classes' means is a shift, and only a spread that no mix of them has is a scaling.
-
-    Parameters
-    ----------
-    model : estimator
-        A fitted `GSVPSVM` or `GSVPSVMCV`, or a pipeline that ends in one.
-    values : array-like of shape (n_samples, n_panel)
-        The panel's features, in the order of the columns, as the last step of the model takes
-        them; ``nan`` where missing.
-    labels : array-like of shape (n_samples,), optional
-        True classes, where they are known.
-
-    Returns
-    -------
-    list of FeatureShift, or None
-        One for each feature of the panel; None for a model that does not remember its training
-        samples.
-
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM
-    >>> from sparsegsvp.datasets import make_planted
-    >>> from sparsegsvp.evaluation import check_shift
-    >>> X, y = make_planted(100, 20, 2, effect=2.5, return_X_y=True)
-    >>> model = GSVPSVM(n_features=2).fit(X, y)
-    >>> other = X[:, model.get_support()] + [0.0, 3.0]
-    >>> [found.shifted for found in check_shift(model, other, y)]
-    [False, True]
     """
     fitted = last_step(model)
     if not all(hasattr(fitted, name) for name in ("panel_means_", "panel_variances_")):

@@ -99,35 +99,12 @@ def decide(
     *,
     stopped_early: bool = False,
 ) -> Answer:
-    """Say whether the labels can be predicted better than by chance.
+    """Say whether the labels can be predicted better than by chance, one over the classes.
 
-    Parameters
-    ----------
-    p_value : float or None
-        Of the permutation test; None without one.
-    n_draws : int
-        Its permutations; with fewer than 19 no p-value reaches 0.05.
-    interval : Interval or None
-        The balanced accuracy that is reported.
-    n_classes : int
-        Chance is one over it.
-    stopped_early : bool, default=False
-        Whether exceedances ended the draws, which then were enough.
-
-    Returns
-    -------
-    {"signal", "weak", "inconclusive", "none", "not tested"}
-        "signal": p is at most 0.05 and the interval lies above chance. "weak": p is at most 0.05
-        and the interval reaches chance. "inconclusive": p is larger although the interval lies
-        above chance, or there were too few draws. "not tested": no test. "none" otherwise.
-
-    Examples
-    --------
-    >>> from sparsegsvp.evaluation import decide
-    >>> from sparsegsvp.metrics import Interval
-    >>> score = Interval(0.64, 0.46, 0.82)
-    >>> decide(0.01, 99, score, 2), decide(0.4, 25, score, 2), decide(None, 0, score, 2)
-    ('weak', 'none', 'not tested')
+    "signal": p is at most 0.05 and the interval of the balanced accuracy lies above chance. "weak":
+    p is at most 0.05 and the interval reaches chance. "inconclusive": p is larger although the
+    interval lies above chance, or there were fewer than 19 draws (unless exceedances ended them).
+    "not tested": no test. "none" otherwise.
     """
     if p_value is None or interval is None:
         return "not tested"

@@ -325,29 +325,7 @@ def estimator_prior(model: Any, n_classes: int) -> Float64Array | None:
 
 
 def selected_features(model: Any, n_features: int) -> IntArray | None:
-    """Return the input features that a fitted estimator uses, in the order chosen where known.
-
-    Parameters
-    ----------
-    model : fitted estimator
-        A selector (``get_support``), a linear model (non-zero ``coef_``), a search over
-        one, or a pipeline that holds one.
-    n_features : int
-        Number of input columns.
-
-    Returns
-    -------
-    ndarray of int, or None
-        None when nothing in it says which features it uses.
-
-    Examples
-    --------
-    >>> from sklearn.feature_selection import SelectKBest
-    >>> from sparsegsvp.evaluation import selected_features
-    >>> X = [[0.1, 1, 5], [0, 2, 6], [1, 1, 1], [1.1, 2, 2]]
-    >>> selected_features(SelectKBest(k=2).fit(X, [0, 0, 1, 1]), 3)
-    array([0, 2])
-    """
+    """Return the input features that a fitted estimator uses, in the order chosen where known."""
     result = None
     for step, columns in _trace(model, n_features):
         if columns is None:

@@ -8,6 +8,7 @@ in that order too, so that sums round the same way.
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -209,7 +210,9 @@ def row_keys(X: Any) -> NDArray[np.uint64]:
         columns += _bits(table[block]).sum(axis=0, dtype=np.uint64)
     columns = _mix(columns)
     for block in blocks:
-        keys[block] = _mix(_bits(table[block]) ^ columns).sum(axis=1, dtype=np.uint64)
+        bits = _bits(table[block])  # of zeros they are zero: a sparse table does not have them
+        cells = np.where(bits == 0, np.uint64(0), _mix(bits ^ columns))
+        keys[block] = cells.sum(axis=1, dtype=np.uint64)
     return keys
 
 
@@ -328,17 +331,21 @@ def count_twins(X: Any, groups: IntArray | None) -> int:
     if not 10 <= n <= _MOST_TWINS or X.shape[1] < 2:
         return 0
     table = _columns(X)
-    table = table.toarray() if sparse.issparse(table) else table
     if table.dtype.kind not in "biuf":
         return 0
-    Z = np.array(table, dtype=np.float64)
-    with np.errstate(all="ignore"):
-        Z -= np.nanmean(Z, axis=0)
-        spread = np.sqrt(np.nanmean(Z * Z, axis=0))
-        Z /= np.where(spread > 0, spread, np.inf)
-    Z[~np.isfinite(Z)] = 0.0
-    squares = np.einsum("ij,ij->i", Z, Z)
-    distances = squares[:, None] + squares - 2 * (Z @ Z.T)
+    gram, step = np.zeros((n, n)), max(1, _BLOCK // n)
+    for start in range(0, table.shape[1], step):
+        block = table[:, start : start + step]
+        Z = np.array(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # a column with no value at all
+            Z -= np.nanmean(Z, axis=0)
+            spread = np.sqrt(np.nanmean(Z * Z, axis=0))
+            Z /= np.where(spread > 0, spread, np.inf)
+        Z[~np.isfinite(Z)] = 0.0
+        gram += Z @ Z.T
+    squares = np.diag(gram)
+    distances = squares[:, None] + squares - 2 * gram
     same = np.eye(n, dtype=bool) if groups is None else groups[:, None] == groups
     distances[same] = np.inf
     nearest = np.argsort(distances, axis=1)[:, :4]

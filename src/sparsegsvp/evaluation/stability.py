@@ -51,32 +51,6 @@ def within_class_correlations(
 
     The total correlation would link any two features that tell the classes apart. Missing values
     take the mean of their class.
-
-    Parameters
-    ----------
-    X : array, CSR matrix or data frame of shape (n_samples, n_features)
-        The table.
-    codes : ndarray of int of shape (n_samples,)
-        Class of each sample, from 0.
-    features : sequence of int
-        The columns whose partners are looked for.
-    min_correlation : float, default=0.8
-        Smallest size of the correlation.
-
-    Returns
-    -------
-    dict
-        From each feature to its partners and their correlations, largest first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from sparsegsvp.evaluation import within_class_correlations
-    >>> rng = np.random.default_rng(0)
-    >>> x, y = rng.normal(size=40), np.repeat([0, 1], 20)
-    >>> X = np.column_stack([x, x + 0.1 * rng.normal(size=40), rng.normal(size=40) + 9 * y])
-    >>> [partner for partner, _ in within_class_correlations(X, y, [0])[0]]
-    [1]
     """
     table = X.to_numpy() if hasattr(X, "to_numpy") else X
     counts = np.bincount(codes)

@@ -1,50 +1,30 @@
 """Scores of classifiers and of the stability of feature panels, with their intervals."""
 
+# ruff: noqa: F401  (what is not in __all__ is for other rooms)
 from .calibration import Calibration, calibration_curve, calibration_line, move_prior
 from .clinical import (
     decision_curve,
     net_benefit,
     predictive_values,
+    threshold_counts,
     threshold_table,
-)
-from .clinical import (
-    threshold_counts as threshold_counts,
 )
 from .intervals import (
     Difference,
     Interval,
+    auc_interval,
     exact_interval,
+    fold_variance,
     holm,
+    mean_interval,
     paired_differences,
+    proportion_interval,
+    rate_interval,
     recall_mean_interval,
-)
-from .intervals import (
-    auc_interval as auc_interval,
-)
-from .intervals import (
-    fold_variance as fold_variance,
-)
-from .intervals import (
-    mean_interval as mean_interval,
-)
-from .intervals import (
-    proportion_interval as proportion_interval,
-)
-from .intervals import (
-    rate_interval as rate_interval,
-)
-from .intervals import (
-    sequential_p_value as sequential_p_value,
+    sequential_p_value,
 )
 from .roc import delong_interval, delong_variance
-from .stability import (
-    StabilityIndex,
-    average_jaccard,
-    nogueira_stability,
-)
-from .stability import (
-    error_bound as error_bound,
-)
+from .stability import StabilityIndex, average_jaccard, error_bound, nogueira_stability
 
 __all__ = [
     "Calibration",

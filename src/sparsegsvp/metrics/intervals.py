@@ -123,54 +123,34 @@ def fold_variance(scores: ArrayLike, ratio: float) -> float:
 
 
 def rate_interval(
-    rates: ArrayLike,
-    totals: ArrayLike,
+    rates: ArrayLike,  # of each class, pooled over all folds and repeats
+    totals: ArrayLike,  # independent samples of each class: groups, where there are groups
     *,
-    fold_scores: ArrayLike | None = None,
+    fold_scores: ArrayLike | None = None,  # without them the sampling alone counts
     ratio: float = 0.25,
     level: float = 0.95,
 ) -> Interval:
     r"""Return the interval of a mean of K rates, of the procedure on new samples.
 
-    Two things move it: the samples that were tested on, :math:`\frac{1 + r}{K^2} \sum_k p_k (1 -
-    p_k) / n_k`, and the models that were fitted (`fold_variance`, with Student's quantile of J - 1
-    degrees of freedom). V is the larger of the two; their sum would count the sampling twice. The
-    ratio r of test to training samples stands for the luck with the training samples, which all
-    folds share. The mean p is then treated as a proportion in :math:`p (1 - p) / V` trials, so
-    that the interval stays within [0, 1] and is exact for a perfect score.
-
-    Parameters
-    ----------
-    rates : array-like of shape (K,)
-        Share of each class that is recognised, pooled over all folds and repeats.
-    totals : array-like of shape (K,)
-        Independent samples of each class: groups, where samples come in groups.
-    fold_scores : array-like of shape (J,), optional
-        The same mean in each fold. Without it the sampling alone counts, as for the recall of one
-        class, whose folds hold a few samples each and so show little else.
-    ratio : float, default=0.25
-        r.
-    level : float, default=0.95
-        Nominal coverage.
+    Two things move it: the samples that were tested on, :math:`\frac{1 + 2 r}{K^2} \sum_k p_k
+    (1 - p_k) / n_k`, and the models that were fitted (`fold_variance`, with Student's quantile of
+    J - 1 degrees of freedom). V is the larger of the two; their sum would count the sampling
+    twice. The term with r, the ratio of test to training samples, is for the luck with the
+    training samples, which all folds share; its size was found by simulation. The mean p is then
+    treated as a proportion in :math:`p (1 - p) / V` trials, so that the interval stays within
+    [0, 1] and is exact for a perfect score.
 
     References
     ----------
     Korn, Graubard (1998), Confidence intervals for proportions with small expected number of
     positive counts estimated from survey data, Survey Methodology 24(2), 193-201.
-
-    Examples
-    --------
-    >>> from sparsegsvp.metrics import rate_interval
-    >>> perfect = rate_interval([1.0, 1.0], [30, 30], fold_scores=[1.0] * 5)
-    >>> round(perfect.low, 3), perfect.high
-    (0.94, 1.0)
     """
     p, n = (np.asarray(part, dtype=np.float64) for part in (rates, totals))
     # half an error and half a hit more, so that a perfect count has a variance
     smooth = (p * n + 0.5) / (n + 1)
     variance = float(np.sum(smooth * (1 - smooth) / n)) / p.size**2
     if fold_scores is not None:
-        variance += ratio * float(np.sum(p * (1 - p) / n)) / p.size**2
+        variance += 2 * ratio * float(np.sum(p * (1 - p) / n)) / p.size**2
         variance = max(variance, _fold_term(fold_scores, ratio, level))
     rate = float(smooth.mean())
     return proportion_interval(float(p.mean()), rate * (1 - rate) / variance, level=level)
@@ -187,34 +167,16 @@ def auc_interval(
 ) -> Interval:
     r"""Return the interval of the mean area under the ROC curve over folds.
 
-    V is (1 + r) times the mean of DeLong's variances over the folds of a repeat, plus half of
-    `fold_variance`: with the larger of the two alone, intervals of 160 samples with a weak signal
-    cover 0.86, because which features it leads to differs from table to table much more than from
-    fold to fold. The area is treated as a proportion in A (1 - A) / V trials, at most twice as
-    many as the smallest class has samples: an area near 1 is a mean of two rates near 1.
-
-    Parameters
-    ----------
-    areas, variances : array-like of shape (J,)
-        Areas of the folds and DeLong's variances of them, ``nan`` where unknown.
-    totals : array-like of shape (K,)
-        Independent samples of each class.
-    n_splits : float
-        Folds in a repeat.
-    ratio, level
-        As in `rate_interval`.
-
-    Examples
-    --------
-    >>> from sparsegsvp.metrics import auc_interval
-    >>> found = auc_interval([1.0] * 5, [0.0] * 5, [30, 30], n_splits=5)
-    >>> round(found.low, 2), found.high
-    (0.94, 1.0)
+    V is the mean of DeLong's variances over the folds of a repeat plus `fold_variance`. With the
+    larger of the two alone, intervals of 160 samples with a weak signal cover 0.86: which features
+    it leads to differs from table to table much more than from fold to fold. The area is treated
+    as a proportion in A (1 - A) / V trials, at most twice as many as the smallest class has
+    samples: an area near 1 is a mean of two rates near 1.
     """
     smallest = float(np.min(totals))
     area, known = float(_known(areas).mean()), _known(variances)
     sampling = float(known.mean()) / n_splits if known.size else area * (1 - area) / smallest
-    variance = (1 + ratio) * sampling + _fold_term(areas, ratio, level) / 2
+    variance = sampling + _fold_term(areas, ratio, level)
     trials = 2 * smallest
     if variance > 0 and area * (1 - area) > 0:
         trials = min(trials, area * (1 - area) / variance)
@@ -243,7 +205,7 @@ def mean_interval(
     """Return the interval of a mean that is no rate, by the larger of the two variances."""
     variance = sampling_variance
     if fold_scores is not None:
-        variance = max((1 + ratio) * variance, _fold_term(fold_scores, ratio, level))
+        variance = max((1 + 2 * ratio) * variance, _fold_term(fold_scores, ratio, level))
     return normal_interval(value, variance, level=level, bounds=bounds)
 
 

@@ -160,26 +160,10 @@ def error_bound(mean_size: float, n_features: int, threshold: float) -> float | 
     :math:`\pi` the threshold and :math:`p_f` the probability that f is chosen on half of the
     samples. Calling those features false needs exchangeable noise features.
 
-    Parameters
-    ----------
-    mean_size, n_features, threshold
-        q, m and :math:`\pi`.
-
-    Returns
-    -------
-    float or None
-        None at a threshold of 0.5 or below, where theory gives no bound.
-
     References
     ----------
     Shah, Samworth (2013), Variable selection with error control: another look at stability
     selection, JRSS B 75(1), 55-80, equation 8.
-
-    Examples
-    --------
-    >>> from sparsegsvp.metrics import error_bound
-    >>> round(error_bound(10, 5000, 0.6), 3)
-    0.1
     """
     if threshold <= 0.5:
         return None
