@@ -222,6 +222,10 @@ def test_draws_end_go_on_or_stop():
 
 def test_the_test_does_not_depend_on_the_workers():
     X, y = marked(3, shift=0.5)
+    calls = []
+    stopped = permutation_test(DummyClassifier(), X, y, progress=lambda *p: calls.append(p))
+    assert [done == total for _, done, total in calls].count(True) == 1
+    assert calls[-1] == ("permutations", stopped.n_draws, stopped.n_draws)
     a = permutation_test(GaussianNB(), X, y, n_permutations=19)
     b = permutation_test(GaussianNB(), X, y, n_permutations=19, n_jobs=2)
     assert a == b
