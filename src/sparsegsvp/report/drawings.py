@@ -14,13 +14,11 @@ from typing import Any
 import numpy as np
 
 from .charts import N_TONES, Axis, Chart, Sheet, cut, names_room, padded, short, ticks
-from .words import RANDOM_PANEL, Part, interval, number, percent, plural, range_words
+from .words import MANY_CLASSES, RANDOM_PANEL, Part, interval, number, percent, plural, range_words
 
 Drawing = Chart | Sheet
 _FIGURES: dict[str, Callable[[Part], Drawing | None]] = {}
 
-#: With more classes than this, dots and shades take the place of boxes and points.
-MANY_CLASSES = 6
 _SHARES = [(v, f"{v:.0%}") for v in (0.0, 0.25, 0.5, 0.75, 1.0)]
 _LEVELS, _FULL = 6, 3.0  # shades on either side, and the standard deviations of the strongest
 _BINS = 24

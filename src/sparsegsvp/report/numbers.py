@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.sparse import issparse
 from scipy.stats import false_discovery_control, ttest_ind_from_stats
-from sklearn.metrics import roc_auc_score
 
 from .._typing import Float64Array
+from ..metrics.roc import area
 
 Part = dict[str, Any]
 
@@ -287,8 +287,8 @@ def _area(values: Float64Array, codes: NDArray[np.intp]) -> float | None:
     known = np.isfinite(values)
     if np.unique(codes[known]).size < 2:
         return None
-    area = float(roc_auc_score(codes[known] == 1, values[known]))
-    return max(area, 1.0 - area)
+    auc = area(codes[known] == 1, values[known])
+    return max(auc, 1.0 - auc)
 
 
 def volcano(samples: Samples, panel: Sequence[int]) -> Part | None:

@@ -15,7 +15,7 @@ from .._versions import versions
 from ..datasets import load_breast_cancer, load_ovarian
 from ..io import InputError, csv_text, write_atomic
 from ..report.page import render
-from ..report.texts import environment
+from ..report.words import environment
 from .figures import make_figures
 from .runs import PLANS, STUDIES, Plan, Row, Study, run
 from .tables import CODE, SCORED, make_tables
