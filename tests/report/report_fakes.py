@@ -197,7 +197,6 @@ class Evaluation(Judged):
                 columns["prediction"] = np.array(self.classes)[proba.argmax(axis=1)]
                 for k, label in enumerate(self.classes):
                     columns[f"probability_{label}"] = columns[f"decision_{label}"] = proba[:, k]
-                    columns[f"distance_{label}"] = np.log(proba[:, k] + 0.05) + 3
                 frames.append(pd.DataFrame(columns))
                 folds.append((repeat, fold, train.size, test.size, 0.9, 0.9, size))
         self.predictions = pd.concat(frames, ignore_index=True)

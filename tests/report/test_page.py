@@ -139,7 +139,7 @@ def test_what_is_drawn_fits_the_classes(documents):
     cases = ("signal", "three", "twelve")
     two, three, many = (set(draw_figures(documents[case])) for case in cases)
     assert {"ladder", "boxes", "scatter", "heatmap", "volcano", "roc", "calibration", "decision",
-            "permutation", "confusion", "distances"} == two  # fmt: skip
+            "permutation", "confusion"} == two  # fmt: skip
     assert two - three == {"volcano", "calibration", "decision"} and three - two == {"recalls"}
     assert {"ladder", "dots", "heatmap", "permutation", "confusion", "recalls"} == many
     assert {f"cohort-{name}" for name in ("roc", "calibration", "decision", "confusion")} | {

@@ -378,7 +378,6 @@ def _pictures(samples: Samples, evaluation: Any, panel: list[int], document: Par
     model = _last(evaluation.models.get(2)) if two is not None else None
     return {
         "scatter": numbers.scatter(samples, predictions, pair, model),
-        "distances": numbers.distances(samples, predictions),
         "heatmap": numbers.heatmap(samples, predictions, panel, document["confusion"]["order"]),
         "volcano": numbers.volcano(samples, panel),
     }

@@ -293,21 +293,6 @@ def _inside(
     return [u for u, _ in inside], [v for _, v in inside]
 
 
-@figure("distances")
-def distances(document: Part) -> Chart | None:
-    """Out-of-fold samples by their distances to the planes of two classes."""
-    found = document["pictures"]["distances"]
-    if found is None or not found["x"] or len(document["data"]["classes"]) > MANY_CLASSES:
-        return None
-    ends = padded([*found["x"], *found["y"]])
-    titles = [f"distance to the plane of {label}" for label in found["labels"]]
-    chart = Chart(Axis(*ends, titles[0]), Axis(*ends, titles[1], grid=True),
-                  "distances of samples to two planes", height=400)  # fmt: skip
-    chart.line(ends, ends, "chance")
-    _sample_points(chart, found, document)
-    return chart
-
-
 def _sample_points(chart: Chart, found: Part, document: Part) -> None:
     """Samples as points in the colours and shapes of their classes, rings around lost ones."""
     classes, tones = document["data"]["classes"], tones_of(document)

@@ -163,29 +163,6 @@ def scatter(samples: Samples, predictions: Any, order: Sequence[int], model: Any
     }
 
 
-def distances(samples: Samples, predictions: Any) -> Part | None:
-    """Distances of the samples to the planes of two classes, of fits that had not seen them."""
-    labels = list(samples.classes[:2])
-    names = [f"distance_{label}" for label in labels]
-    if not all(name in predictions for name in names):
-        return None
-    repeat = np.asarray(predictions["repeat"])
-    first = repeat == repeat.min()
-    at = np.asarray(predictions["sample"], dtype=np.intp)[first]
-    table = np.full((samples.codes.size, 2), np.nan)
-    for k, name in enumerate(names):
-        table[at, k] = np.abs(np.asarray(predictions[name], dtype=float)[first])
-    placed = np.flatnonzero(np.isfinite(table).all(axis=1))
-    rows = placed[thin(samples.codes[placed])]
-    return {
-        "labels": labels,
-        "x": _digits(table[rows, 0]),
-        "y": _digits(table[rows, 1]),
-        "n_total": int(placed.size),
-        **outcomes(samples, predictions, rows),
-    }
-
-
 def heatmap(
     samples: Samples, predictions: Any, panel: Sequence[int], order: Sequence[int]
 ) -> Part | None:
