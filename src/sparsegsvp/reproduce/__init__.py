@@ -17,7 +17,7 @@ from ..report.page import render
 from ..report.texts import environment
 from .figures import make_figures
 from .runs import PLANS, STUDIES, Plan, run
-from .tables import Table, make_tables
+from .tables import Rows, make_tables
 
 __all__ = ["Plan", "Reproduction", "reproduce"]
 
@@ -37,7 +37,7 @@ class Reproduction:
     """
 
     page: Path
-    tables: dict[str, dict[str, Table]]
+    tables: dict[str, dict[str, Rows]]
     computed: int
 
 
@@ -97,8 +97,8 @@ def reproduce(
             remedy="choose a new or empty folder",
         )
     (folder / "figures").mkdir(parents=True, exist_ok=True)
-    made_with, computed, studies = {**versions(), **_commit()}, 0, []
-    charts: dict[str, Any] = {}
+    made_with, computed = {**versions(), **_commit()}, 0
+    studies, charts = list[dict[str, Any]](), dict[str, Any]()
     for key, dataset in loaded.items():
         study, chosen = STUDIES[key], plan or PLANS[key]
         kept = folder / f"{key}.jsonl"

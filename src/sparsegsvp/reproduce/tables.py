@@ -17,12 +17,12 @@ from ..datasets import Dataset
 from ..metrics import average_jaccard
 from .runs import CLAIMS, PARTS, PUBLISHED, Plan, Results, Study, balanced
 
-Table = list[dict[str, Any]]
+Rows = list[dict[str, Any]]
 CODE, TEXT, FREE = "authors' conventions", "the text, literally", "no accidental stop"
 CELLS = ("elbows", "features", "validation", "test")
 
 
-def make_tables(study: Study, data: Dataset, plan: Plan, results: Results) -> dict[str, Table]:
+def make_tables(study: Study, data: Dataset, plan: Plan, results: Results) -> dict[str, Rows]:
     """Build all tables of a study; those without rows are left out."""
     tables = {
         "rows": published_rows(study, results),
@@ -36,7 +36,7 @@ def make_tables(study: Study, data: Dataset, plan: Plan, results: Results) -> di
     return {name: rows for name, rows in tables.items() if rows}
 
 
-def _table(columns: str, rows: Iterable[Sequence[Any]]) -> Table:
+def _table(columns: str, rows: Iterable[Sequence[Any]]) -> Rows:
     names = columns.split(" | ")
     return [dict(zip(names, row, strict=True)) for row in rows]
 
@@ -50,7 +50,7 @@ def _mean(values: Sequence[float]) -> float | None:
     return float(np.mean(values)) if len(values) else None
 
 
-def _runs(results: Results, head: str, method: str) -> Table:
+def _runs(results: Results, head: str, method: str) -> Rows:
     """The runs of one method on other splits, from other starts, or with other shares."""
     return [group[method] for name, group in results.items() if name.startswith(f"{head}/")]
 
@@ -76,7 +76,7 @@ def _spread(values: Sequence[str], published: str) -> str:
     return f"{shown}{more} · {'inside' if published in dict(counts) else 'outside'}"
 
 
-def published_rows(study: Study, results: Results) -> Table:
+def published_rows(study: Study, results: Results) -> Rows:
     """The paper's two result tables in one, by source; ranges over roundings among them."""
     rows: list[tuple[str, ...]] = []
     for key, entry in study.methods.items():
@@ -108,7 +108,7 @@ def published_rows(study: Study, results: Results) -> Table:
     return _table(f"method | source | stopped at | {' | '.join(CELLS)} | as published", rows)
 
 
-def fair_rows(study: Study, results: Results) -> Table:
+def fair_rows(study: Study, results: Results) -> Rows:
     """Means over the same splits: printed rule, the authors' scoring, retuned; and the panels."""
     rows = []
     for key in (*study.methods, *results["own"]):
@@ -131,7 +131,7 @@ def fair_rows(study: Study, results: Results) -> Table:
     return rows
 
 
-def _panels(runs: Table) -> str:
+def _panels(runs: Rows) -> str:
     """How many of the panels are distinct, how alike they are, and how many features they have."""
     panels = [tuple(run["panel"]) for run in runs]
     if len(panels) < 2:
@@ -141,7 +141,7 @@ def _panels(runs: Table) -> str:
     return f"{said}, {sizes[0]}–{sizes[-1]} features"
 
 
-def search_rows(study: Study, results: Results) -> Table:
+def search_rows(study: Study, results: Results) -> Rows:
     """What the search for delta and step picks, and its score on other samples."""
     rows = []
     for name, r in results.items():
@@ -155,7 +155,7 @@ def search_rows(study: Study, results: Results) -> Table:
     return _table(f"{columns} | test, authors' scoring | test, printed rule", rows)
 
 
-def sweep_rows(study: Study, plan: Plan, results: Results) -> Table:
+def sweep_rows(study: Study, plan: Plan, results: Results) -> Rows:
     """Features selected at each (q, eps), and what the authors' older notebook prints."""
     rows = []
     for eps in plan.eps:
@@ -171,7 +171,7 @@ def sweep_rows(study: Study, plan: Plan, results: Results) -> Table:
     return _table(columns, rows)
 
 
-def jaccard_rows(study: Study, plan: Plan, results: Results) -> Table:
+def jaccard_rows(study: Study, plan: Plan, results: Results) -> Rows:
     """Average Jaccard index across q at each eps."""
     panels = {e: [f["panel"] for f in results[f"sweep/{e:.4g}"].values()] for e in plan.eps}
     published = dict(zip(plan.eps, study.jaccard))
@@ -179,7 +179,7 @@ def jaccard_rows(study: Study, plan: Plan, results: Results) -> Table:
     return _table("eps | published | obtained", rows)
 
 
-def split_rows(study: Study, data: Dataset) -> Table:
+def split_rows(study: Study, data: Dataset) -> Rows:
     """Samples per class and part: printed and obtained (Table 1)."""
     rows = [
         (name, part, study.split[name][k], int(np.sum(y == label)))
@@ -189,7 +189,7 @@ def split_rows(study: Study, data: Dataset) -> Table:
     return _table("class | part | published | obtained", rows)
 
 
-def claim_rows(study: Study, data: Dataset, plan: Plan, results: Results) -> Table:
+def claim_rows(study: Study, data: Dataset, plan: Plan, results: Results) -> Rows:
     """Claims of the text beside its tables, how each was tried, and what came of it."""
     made, fits = results["selectors"], {k: results[f"row/{k}/code"] for k in study.methods}
     scores = "; ".join(
