@@ -30,8 +30,7 @@ from threadpoolctl import threadpool_limits
 
 from .._typing import Progress
 from ..datasets import Dataset
-from ..estimators import GSVPSVM, GSVPSVMCV, PGDGSVPSVM, LqGSVPSVM
-from ..estimators.elbow import elbow_features
+from ..estimators import GSVPSVM, GSVPSVMCV, PGDGSVPSVM, LqGSVPSVM, elbow_features
 from ..estimators.pgd import fit_together
 from ..evaluation.cache import Cache, digest, run_pieces
 from ..solvers import l1_pgd_gsvp, lq_pgd_gsvp
