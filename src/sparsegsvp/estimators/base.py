@@ -9,7 +9,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
 
-from .._mixins import SupportSelector
 from .._typing import Float64Array, IntArray
 from .._validate import first_few
 from ..linalg.rows import Rows, is_dask, read_rows
@@ -25,6 +24,7 @@ from .decision import (
     probabilities,
     winners,
 )
+from .pipeline import SupportSelector
 
 # The planes on a panel: floor on squared distances, share of the pooled spread.
 TAU, POOL = 1.0, 0.5

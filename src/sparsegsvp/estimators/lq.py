@@ -20,7 +20,7 @@ from ..solvers.quotient import OneVsRest
 from ..solvers.subset import row_identity
 from .base import PanelClassifier
 from .decision import DECISIONS
-from .elbow import elbow_features
+from .pgd import elbow_features
 
 
 class LqGSVPSVM(PanelClassifier):
