@@ -134,6 +134,21 @@ def test_missing_values_groups_and_three_classes():
     )
 
 
+def test_gaps_are_filled_by_what_the_training_part_knows(data):
+    raw = np.c_[np.arange(60), data.X]  # the first column tells the rows
+    raw[::3, 5] = raw[1::4, 7] = np.nan
+
+    class Checked(SelectKBest):
+        def fit(self, X, y):
+            known = raw[X[:, 0].astype(int)]
+            expected = np.where(np.isnan(known), np.nanmedian(known, axis=0), known)
+            np.testing.assert_array_equal(X, expected)
+            return super().fit(X, y)
+
+    found = compare({"checked": Checked()}, raw, data.y, (3,), n_repeats=1)
+    assert found.row("checked", 3)["status"] == "ok"
+
+
 def test_names_of_methods():
     names = method_names()
     assert set(names) == set(default_methods()) and all(names.values())
