@@ -48,29 +48,14 @@ def sample_names(table: Table) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What a model says of the samples of a table; see `predict_table`.
-
-    Attributes
-    ----------
-    classes : tuple of str
-    labels : ndarray of shape (n_samples,)
-    proba : ndarray of shape (n_samples, n_classes) or None
-        None for a model that gives no probabilities.
-    shares : ndarray of shape (n_classes,) or None
-        The class shares that labels and probabilities are for; None if these are unknown.
-    imputed : dict of str to int
-        How many missing values were filled in each feature that had any.
-    shift : list of FeatureShift or None
-        How the values differ from those of training.
-    table : Table
-    """
+    """What a model says of the samples of a table; see `predict_table`."""
 
     classes: tuple[str, ...]
     labels: np.ndarray
-    proba: Float64Array | None
-    shares: Float64Array | None
-    imputed: dict[str, int]
-    shift: list[FeatureShift] | None
+    proba: Float64Array | None  # one column a class; None for a model without
+    shares: Float64Array | None  # that labels and probabilities are for; None if unknown
+    imputed: dict[str, int]  # missing values that were filled, by feature
+    shift: list[FeatureShift] | None  # how the values differ from those of training
     table: Table
 
     def counts(self) -> str:
@@ -187,7 +172,7 @@ def predict_table(
             raise InputError(
                 "the model gives no probabilities", remedy=f"leave {option('prevalence')} out"
             )
-        trained = _training_shares(last) if shares is None else shares
+        trained = _shares("training", None, classes, last) if shares is None else shares
         proba, shares = move_prior(proba, trained, wanted), wanted
         labels = np.array(classes)[proba.argmax(axis=1)]
     shift = _shift(model, frame, None if table.y is None else table.labels)
@@ -197,22 +182,7 @@ def predict_table(
 def validate_table(
     model: Any, table: Table, *, positive: str | None = None, prevalence: float | None = None
 ) -> ExternalValidation:
-    """Validate a model on a table with labels.
-
-    Parameters
-    ----------
-    model, table
-        As in `predict_table`; the table has labels.
-    positive : str, optional
-        The class of interest of two.
-    prevalence : float, optional
-        Its share where the model is used, by default that of the table.
-
-    Returns
-    -------
-    ExternalValidation
-        With what differs from the training samples in its ``shift``.
-    """
+    """Validate a model on a table with labels, and compare its values with training."""
     table = known_labels(table, [str(c) for c in last_step(model).classes_], "the model")
     frame = panel_frame(model, table)
     validation = validate_external(
@@ -249,22 +219,17 @@ def panel_frame(model: Any, table: Table) -> Any:
     return pd.DataFrame(X.toarray() if sparse.issparse(X) else X, columns=names)
 
 
-def _training_shares(last: Any) -> Float64Array:
-    """The shares of the classes among the samples that a model was trained on."""
-    counts = getattr(last, "class_counts_", None)
-    if counts is None:
-        raise InputError(
-            "the model does not know how many samples of each class it was trained on",
-            remedy=f"give {option('prevalence')} as a number",
-        )
-    return np.asarray(counts, dtype=np.float64) / np.sum(counts)
-
-
 def _shares(prevalence: Any, positive: str | None, classes: tuple[str, ...], last: Any) -> Any:
     """Return the class shares that a prevalence stands for."""
     name = option("prevalence")
     if prevalence == "training":
-        return _training_shares(last)
+        counts = getattr(last, "class_counts_", None)
+        if counts is None:
+            raise InputError(
+                "the model does not know how many samples of each class it was trained on",
+                remedy=f"give {name} as a number",
+            )
+        return np.asarray(counts, dtype=np.float64) / np.sum(counts)
     if isinstance(prevalence, str):
         try:
             prevalence = float(prevalence)

@@ -50,14 +50,10 @@ class Selection:
         How well the model predicts the independent cohort, if one was given.
     document : dict
         Everything the page shows, as ``results.json`` holds it.
-    table : Table
-        The samples.
-    cohort : Table or None
-        The samples of the independent cohort.
+    table, cohort : Table
+        The samples, and those of the independent cohort (None without one).
     seconds : dict of str to float
         How long each stage took; not part of `document`, which repeats byte for byte.
-    run, given
-        What makes the selection of another size.
     """
 
     model: Any
@@ -71,18 +67,9 @@ class Selection:
     given: Any
 
     FILES = (
-        "index.html",
-        "results.json",
-        "panel.csv",
-        "panel.xlsx",
-        "ladder.csv",
-        "predictions.csv",
-        "test-predictions.csv",
-        "checklist.md",
-        "model.skops",
-        "timings.json",
-        "figures/",
-        "sizes/",
+        *("index.html", "results.json", "panel.csv", "panel.xlsx", "ladder.csv", "checklist.md"),
+        *("predictions.csv", "test-predictions.csv", "model.skops", "timings.json"),
+        *("figures/", "sizes/"),
     )
     NEEDS = ("jinja2", "skops")
 
@@ -91,21 +78,14 @@ class Selection:
         """The panel, one row per feature, in the order chosen."""
         import pandas as pd
 
-        names = ("higher_in", "auc", "frequency", "with_stand_ins", "noise")
-        rows = [
-            {**{name: row[name] for name in names}, "stand_ins": _stand_ins(row)}
-            for row in self.document["panel"]
-        ]
-        features = [row["feature"] for row in self.document["panel"]]
-        return pd.DataFrame(rows, index=pd.Index(features, name="feature", dtype=object))
+        names = ["feature", "higher_in", "auc", "frequency", "with_stand_ins", "noise"]
+        rows = [{n: row[n] for n in names} for row in self.document["panel"]]
+        table = pd.DataFrame(rows, columns=names).astype({"feature": object})
+        return table.assign(stand_ins=map(_stand_ins, self.document["panel"])).set_index("feature")
 
     @property
     def ladder(self) -> pd.DataFrame:
-        """Panels of 1, 2, 3, 5, 8, ... features: score, interval, stability and features.
-
-        No size was chosen by these scores, so each is honest; picking the best of them afterwards
-        is not.
-        """
+        """Panels of 1, 2, 3, 5, 8, ... features; see `EvaluationResult.ladder`."""
         return self.evaluation.ladder
 
     @property
@@ -190,7 +170,6 @@ class Selection:
             for name, figure in draw_figures(self.document).items():
                 texts[f"figures/{name}.svg"] = figure.svg()
                 texts[f"figures/{name}.csv"] = figure.csv()
-        write_texts(folder, texts)
         with naming(folder / "panel.xlsx"):
             (folder / "panel.xlsx").write_bytes(panel_workbook(self.document))
         save_model(self.model, folder / "model.skops")
@@ -198,7 +177,7 @@ class Selection:
             (folder / "sizes" / str(size)).mkdir(parents=True)
             self.with_size(size).write(folder / "sizes" / str(size))
         self.seconds["page"] = time.perf_counter() - start
-        write_texts(folder, {"timings.json": timings_text(self.seconds)})
+        write_texts(folder, texts, self.seconds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,15 +211,12 @@ class ComparedMethods:
         frame = self.comparison.table.drop(columns="seconds")
         rows = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
         fits = {f"{m}, {k} features": s for (m, k), s in self.comparison.seconds.items()}
-        write_texts(
-            folder,
-            {
-                "index.html": render_comparison(self.document),
-                "results.json": json_text(self.document),
-                "comparison.csv": csv_text(list(frame.columns), rows),
-                "timings.json": timings_text({**self.seconds, **fits}),
-            },
-        )
+        texts = {
+            "index.html": render_comparison(self.document),
+            "results.json": json_text(self.document),
+            "comparison.csv": csv_text(list(frame.columns), rows),
+        }
+        write_texts(folder, texts, {**self.seconds, **fits})
 
 
 # --- folders
@@ -252,23 +228,9 @@ def results_folder(
 ) -> Iterator[Path]:
     """Open a folder for results that appears whole, at the end, or not at all.
 
-    What writing needs, and whether the folder holds files of others or the results of an
-    earlier run, is found out before any work is done.
-
-    Parameters
-    ----------
-    path : path-like
-        The folder.
-    kind : type
-        What will be written: its ``FILES`` are the names it may replace, its ``NEEDS`` the
-        modules that writing takes.
-    force : bool, default=False
-        Replace the results of an earlier run. Files of others are never touched.
-
-    Yields
-    ------
-    Path
-        Where to write.
+    What writing needs (``kind.NEEDS``), and whether the folder holds files of others or the
+    results of an earlier run (``kind.FILES``, replaced with ``force``), is found out before any
+    work is done.
     """
     for module in kind.NEEDS:
         if importlib.util.find_spec(module) is None:
@@ -299,14 +261,10 @@ def json_text(value: Any) -> str:
     return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def timings_text(seconds: Mapping[str, float]) -> str:
-    """Format times, which never repeat and so stay apart from results, which do."""
-    return json_text({"seconds": {stage: round(value, 3) for stage, value in seconds.items()}})
-
-
-def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write texts under their names; what is no text in the name of a file becomes a mark."""
-    for name, text in texts.items():
+def write_texts(folder: Path, texts: Mapping[str, str], seconds: Mapping[str, float]) -> None:
+    """Write texts under their names, and times, which never repeat, into a file of their own."""
+    rounded = {stage: round(value, 3) for stage, value in seconds.items()}
+    for name, text in {**texts, "timings.json": json_text({"seconds": rounded})}.items():
         with naming(folder / name):
             (folder / name).write_text(text, encoding="utf-8", errors="replace", newline="")
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
@@ -19,15 +17,23 @@ from ..evaluation import (
     nested_evaluate,
     paired_difference,
 )
+from ..evaluation.cache import Clock
 from ..evaluation.procedure import SIZES, only_with
 from ..io import InputError, Table, check_cohort, make_table
 from ..io.errors import option
 from ..io.text import names_or_files
 from ..report import GivenPanel, build_comparison, build_document, describe_cohort
 from .predict import validate_table
-from .procedure import columns_of, complete, make_procedure, steering_notices, values_of
+from .procedure import (
+    Settings,
+    columns_of,
+    complete,
+    make_procedure,
+    outer_folds,
+    steering_notices,
+    values_of,
+)
 from .results import ComparedMethods, Selection
-from .settings import Settings, check_two_classes, outer_folds
 
 # The stages of an evaluation under the names that timings have.
 _STAGES = {"final fit": "search", "half samples": "halves"}
@@ -36,21 +42,6 @@ _SAME_READING = (
     "id", "transpose", "layer", "sheet", "separator", "decimal", "thousands", "encoding", "na",
     "collapse",
 )  # fmt: skip
-
-
-class Clock:
-    """Passes progress on, and keeps the seconds of each stage."""
-
-    def __init__(self, progress: Progress | None = None) -> None:
-        self.seconds: dict[str, float] = {}
-        self.progress: Progress = progress or (lambda stage, done, total: None)
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Measure a stage."""
-        start = time.perf_counter()
-        yield
-        self.seconds[name] = time.perf_counter() - start
 
 
 def select_panel(
@@ -115,8 +106,7 @@ def select_panel(
         names in a file, one in each line.
     panel : str or sequence of str, optional
         Features of another panel, as `must` takes them: it is scored on the same folds, with the
-        paired difference to the selection. Its score flatters where it was chosen with these
-        samples.
+        paired difference to the selection.
     test : like `data`, optional
         An independent cohort with the same features and labels, on which the final model is
         validated (`sparsegsvp.evaluation.validate_external`).
@@ -194,8 +184,12 @@ class Run:
     @classmethod
     def prepare(cls, table: Table, settings: Settings, cohort: Table | None, command: str) -> Run:
         """Refuse what the table does not allow, and take logarithms."""
-        if settings.prevalence is not None:
-            check_two_classes(table, "prevalence")
+        if settings.prevalence is not None and len(table.classes) != 2:
+            raise InputError(
+                f"{option('prevalence')} is for two classes, and there are {len(table.classes)}",
+                where=table.source,
+                remedy="leave it out",
+            )
         table = table.without_notice("raw") if settings.log2 else table
         return cls(table, settings, cohort, command, values_of(table, settings))
 
@@ -220,17 +214,11 @@ class Run:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the result has them as flags
             evaluation = nested_evaluate(
-                procedure,
-                self.values,
-                table.labels,
-                batch=table.batches or None,
-                adjust=table.covariate_columns or None,
-                n_permutations=counts["n_permutations"],
-                n_pairs=counts["n_pairs"],
-                sizes=tuple(sorted({*SIZES, *more})),
-                progress=clock.progress,
-                **shared,
-            )
+                procedure, self.values, table.labels, batch=table.batches or None,
+                adjust=table.covariate_columns or None, n_permutations=counts["n_permutations"],
+                n_pairs=counts["n_pairs"], sizes=tuple(sorted({*SIZES, *more})),
+                progress=clock.progress, **shared,
+            )  # fmt: skip
             for stage, seconds in evaluation.seconds.items():
                 clock.seconds[_STAGES.get(stage, stage)] = seconds
             if not given:
@@ -238,14 +226,10 @@ class Run:
             every = list(dict.fromkeys([*given, *table.covariate_columns]))
             with clock.stage("given panel"):
                 other = nested_evaluate(
-                    only_with(procedure, every),
-                    self.values,
-                    table.labels,
-                    n_permutations=0,
-                    n_pairs=0,
+                    only_with(procedure, every), self.values, table.labels, n_permutations=0,
+                    n_pairs=0, **shared,
                     progress=lambda _, done, total: clock.progress("given panel", done, total),
-                    **shared,
-                )
+                )  # fmt: skip
         names = [table.feature_names[j] for j in given]
         return evaluation, GivenPanel(names, other, paired_difference(other, evaluation))
 
@@ -271,10 +255,7 @@ class Run:
             validation = described = None
             if cohort is not None:
                 validation = validate_table(
-                    model,
-                    cohort,
-                    positive=table.positive_class,
-                    prevalence=settings.prevalence,
+                    model, cohort, positive=table.positive_class, prevalence=settings.prevalence
                 )
                 described = describe_cohort(validation, source=cohort.source, digest=cohort.digest)
             spelled = [] if cohort is None else [n for n in cohort.notices if n.code == "spelling"]
@@ -293,15 +274,7 @@ class Run:
                 prevalence=settings.prevalence,
             )
         return Selection(
-            model=model,
-            evaluation=evaluation,
-            validation=validation,
-            document=document,
-            table=table,
-            cohort=cohort,
-            seconds=clock.seconds,
-            run=self,
-            given=given,
+            model, evaluation, validation, document, table, cohort, clock.seconds, self, given
         )
 
     def of_size(self, selection: Selection, size: int) -> Selection:
@@ -394,12 +367,6 @@ def compare_table(
             "features",
             remedy="ask for panels of at least 1 and at most all features",
         )
-    if table.n_missing:
-        raise InputError(
-            f"{table.n_missing} values are missing, and not every method takes that",
-            where=table.source,
-            remedy="fill them before, or leave out the features",
-        )
     known = default_methods()
     try:
         chosen = [find_method(name) for name in methods] or list(known)
@@ -408,18 +375,10 @@ def compare_table(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         comparison = compare(
-            {name: known[name] for name in chosen},
-            values_of(table, settings),
-            table.labels,
-            possible,
-            groups=table.groups,
-            n_splits=outer_folds(table, settings.folds),
-            n_repeats=settings.repeats,
-            random_state=settings.random_state,
-            n_jobs=n_jobs,
-            cache=cache,
-            progress=clock.progress,
-        )
+            {name: known[name] for name in chosen}, values_of(table, settings), table.labels,
+            possible, groups=table.groups, n_splits=outer_folds(table, folds), n_repeats=repeats,
+            random_state=random_state, n_jobs=n_jobs, cache=cache, progress=clock.progress,
+        )  # fmt: skip
     document = build_comparison(
         comparison,
         table,
