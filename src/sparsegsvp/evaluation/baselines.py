@@ -1,19 +1,18 @@
 """Baseline selectors of a comparison, made of scikit-learn's parts.
 
-Each gives a panel of ``n_features``, or of at least as many where they enter a model, and
-``feature_order_``, the order of the features to cut or fill it by.
+Each orders the features; the first ``n_features`` of ``feature_order_`` are its panel.
 """
 
 from __future__ import annotations
 
 import importlib
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import sklearn
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import RFE, SelectorMixin, f_classif
 from sklearn.linear_model import LogisticRegression, enet_path
@@ -26,7 +25,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._typing import BoolArray, Float64Array, IntArray
-from .._validate import check_integer, check_real, forget_fit
+from .._validate import check_integer, forget_fit
 
 # What a feature must vary by: squares of less vanish, and liblinear does not end on them.
 _SMALLEST = 1e-150
@@ -43,70 +42,68 @@ def common_classifier() -> Pipeline:
 class _OrderedSelector(SelectorMixin, BaseEstimator):
     """A selector that keeps the first ``n_features`` of ``feature_order_``."""
 
-    n_features: int
     feature_order_: IntArray
     n_features_in_: int
-    order_ignores_size = True  # one fit serves all sizes
+    order_ignores_size = False  # whether one fit serves all sizes
+    checks: ClassVar[dict[str, Any]] = {"dtype": np.float64}
 
-    def _get_support_mask(self) -> BoolArray:
-        check_is_fitted(self)
-        mask = np.zeros(self.n_features_in_, dtype=bool)
-        mask[self.feature_order_[: self.n_features]] = True
-        return mask
+    def __init__(self, n_features: int = 10) -> None:
+        self.n_features = n_features
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "feature_order_")
-
-    def _read(self, X: Any, y: Any, **checks: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Check training data; what scikit-learn's parts would not end on is refused."""
+    def fit(self, X: Any, y: ArrayLike) -> _OrderedSelector:
+        """Order the features; what scikit-learn's parts would not end on is refused."""
         forget_fit(self)
-        X, y = validate_data(self, X, y, **checks)
+        X, y = validate_data(self, X, y, **self.checks)
         check_classification_targets(y)
         check_integer("n_features", self.n_features, least=1, most=self.n_features_in_)
-        if np.unique(y).size < 2:
+        classes, codes = np.unique(y, return_inverse=True)
+        if classes.size < 2:
             raise ValueError("y holds one class; at least two are needed.")
         if isinstance(X, np.ndarray) and not (np.ptp(X, axis=0) > _SMALLEST).any():
             raise ValueError(
                 f"every feature of X varies by less than {_SMALLEST:g}: check how X was read, "
                 "filtered and scaled."
             )
-        return X, y
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", UserWarning)  # constant features
+            self.feature_order_ = self._order(X, codes)
+        return self
 
-    def _order_by(self, weights: Float64Array) -> None:
-        """Order the features that have a weight by its size."""
-        self.feature_order_ = np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
+    def _order(self, X: NDArray[Any], codes: IntArray) -> IntArray:
+        raise NotImplementedError
+
+    def _get_support_mask(self) -> BoolArray:
+        check_is_fitted(self, "feature_order_")
+        mask = np.zeros(self.n_features_in_, dtype=bool)
+        mask[self.feature_order_[: self.n_features]] = True
+        return mask
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.input_tags.sparse = "accept_sparse" in self.checks
         return tags
+
+
+def _by_size(weights: Float64Array) -> IntArray:
+    """Order the features that have a weight by its size; of several rows, by their norm."""
+    sizes = np.linalg.norm(np.atleast_2d(weights), axis=0)
+    return np.argsort(-sizes, kind="stable")[: np.count_nonzero(sizes)]
 
 
 class RandomPanel(_OrderedSelector):
     """Features drawn at random: what any method has to beat."""
 
+    order_ignores_size = True
+    checks: ClassVar[dict[str, Any]] = {"accept_sparse": "csr"}
+
     def __init__(self, n_features: int = 10, random_state: Any = None) -> None:
-        self.n_features = n_features
+        super().__init__(n_features)
         self.random_state = random_state
 
-    def fit(self, X: Any, y: ArrayLike) -> RandomPanel:
-        """Draw an order of the features."""
-        X, _ = self._read(X, y, accept_sparse="csr")
-        self.feature_order_ = check_random_state(self.random_state).permutation(X.shape[1])
-        return self
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-def _f_scores(X: NDArray[Any], y: NDArray[Any]) -> Float64Array:
-    """Return F statistics; constant features last, those that separate without spread first."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        scores = f_classif(X, y)[0]
-    return np.where(np.isnan(scores), -1.0, scores)
+    def _order(self, X: Any, codes: IntArray) -> IntArray:
+        return check_random_state(self.random_state).permutation(X.shape[1])
 
 
 class MRMR(_OrderedSelector):
@@ -118,15 +115,10 @@ class MRMR(_OrderedSelector):
     Journal of Bioinformatics and Computational Biology 3(2), 185-205.
     """
 
-    order_ignores_size = False  # only as many are ordered as are asked for
-
-    def __init__(self, n_features: int = 10) -> None:
-        self.n_features = n_features
-
-    def fit(self, X: Any, y: ArrayLike) -> MRMR:
-        """Choose features one after the other."""
-        X, y = self._read(X, y, dtype=np.float64)
-        relevance = np.minimum(_f_scores(X, y), 1e12)
+    def _order(self, X: NDArray[Any], codes: IntArray) -> IntArray:
+        scores = f_classif(X, codes)[0]
+        # constant features last, those that separate without spread first
+        relevance = np.minimum(np.where(np.isnan(scores), -1.0, scores), 1e12)
         Z = X - X.mean(axis=0)
         norms = np.linalg.norm(Z, axis=0)
         Z = Z / np.where(norms > 0, norms, np.inf)
@@ -137,16 +129,14 @@ class MRMR(_OrderedSelector):
             scores = relevance / np.maximum(redundancy / len(order), 1e-3)
             scores[order] = -np.inf
             order.append(int(scores.argmax()))
-        self.feature_order_ = np.array(order, dtype=np.intp)
-        return self
+        return np.array(order, dtype=np.intp)
 
 
 class RecursiveElimination(_OrderedSelector):
     """Recursive elimination of the smallest weights of a linear SVM (SVM-RFE).
 
     The weaker half by weight is dropped at each fit until 64 features are left, then
-    scikit-learn's :class:`~sklearn.feature_selection.RFE` drops them one by one. ``C`` is that of
-    :class:`~sklearn.svm.LinearSVC`, balanced.
+    scikit-learn's :class:`~sklearn.feature_selection.RFE` drops them one by one.
 
     References
     ----------
@@ -154,53 +144,23 @@ class RecursiveElimination(_OrderedSelector):
     support vector machines, Machine Learning 46, 389-422.
     """
 
-    def __init__(self, n_features: int = 10, C: float = 1.0) -> None:
-        self.n_features = n_features
-        self.C = C
+    order_ignores_size = True
 
-    def fit(self, X: Any, y: ArrayLike) -> RecursiveElimination:
-        """Drop features until one is left."""
-        X, y = self._read(X, y)
-        svm = LinearSVC(C=self.C, class_weight="balanced", dual="auto", random_state=0)
+    def _order(self, X: NDArray[Any], codes: IntArray) -> IntArray:
+        svm = LinearSVC(class_weight="balanced", dual="auto", random_state=0)
         left = np.arange(X.shape[1])
         dropped: list[IntArray] = []  # the last to go comes first
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            while left.size > 64:
-                weights = np.linalg.norm(svm.fit(X[:, left], y).coef_, axis=0)
-                keep = max(64, 1 << ((left.size - 1).bit_length() - 1))
-                order = np.argsort(-weights, kind="stable")
-                dropped.insert(0, left[order[keep:]])
-                left = left[np.sort(order[:keep])]
-            ranking = RFE(svm, n_features_to_select=1, step=1).fit(X[:, left], y).ranking_
-        last = left[np.argsort(ranking, kind="stable")]
-        self.feature_order_ = np.concatenate([last, *dropped])
-        return self
+        while left.size > 64:
+            weights = np.linalg.norm(svm.fit(X[:, left], codes).coef_, axis=0)
+            keep = max(64, 1 << ((left.size - 1).bit_length() - 1))
+            order = np.argsort(-weights, kind="stable")
+            dropped.insert(0, left[order[keep:]])
+            left = left[np.sort(order[:keep])]
+        ranking = RFE(svm, n_features_to_select=1, step=1).fit(X[:, left], codes).ranking_
+        return np.concatenate([left[np.argsort(ranking, kind="stable")], *dropped])
 
 
-class _LinearSelector(ClassifierMixin, _OrderedSelector):
-    """A selector that is a linear classifier: of two classes, or of each against the rest."""
-
-    order_ignores_size = False
-    classes_: NDArray[Any]
-    coef_: Float64Array
-    intercept_: Float64Array
-
-    def decision_function(self, X: Any) -> Float64Array:
-        """Return the signed value (two classes) or one value per class."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False)
-        values = X @ self.coef_.T + self.intercept_
-        return values[:, 0] if self.classes_.size == 2 else values
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted labels."""
-        values = self.decision_function(X)
-        codes = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
-        return self.classes_[codes]
-
-
-class L1Logistic(_LinearSelector):
+class L1Logistic(_OrderedSelector):
     r"""Logistic regression with an l1 penalty (lasso); a fit for each size.
 
     .. math:: \min_{w, b} \; \|w\|_1 + C \sum_i s_i \log(1 + e^{-y_i (x_i'w + b)})
@@ -210,59 +170,39 @@ class L1Logistic(_LinearSelector):
     one problem per class against the rest, and the union counts.
     """
 
-    def __init__(self, n_features: int = 10) -> None:
-        self.n_features = n_features
-
-    def fit(self, X: Any, y: ArrayLike) -> L1Logistic:
-        """Find the penalty, then keep its model."""
-        X, y = self._read(X, y)
-        self.classes_ = np.unique(y)
-        low, C = None, l1_min_c(X, y, loss="log")
-        models = self._solve(X, y, C)
-        while self._size(models) < self.n_features and C < 1e8:
+    def _order(self, X: NDArray[Any], codes: IntArray) -> IntArray:
+        low, C = None, l1_min_c(X, codes, loss="log")
+        order = self._solve(X, codes, C)
+        while order.size < self.n_features and C < 1e8:
             low, C = C, 2 * C
-            models = self._solve(X, y, C)
+            order = self._solve(X, codes, C)
         for _ in range(4 if low is not None else 0):
             middle = np.sqrt(low * C)
-            trial = self._solve(X, y, middle)
-            if self._size(trial) >= self.n_features:
-                C, models = middle, trial
+            trial = self._solve(X, codes, middle)
+            if trial.size >= self.n_features:
+                C, order = middle, trial
             else:
                 low = middle
-        self.C_ = float(C)
-        self.coef_ = np.vstack([model.coef_ for model in models])
-        self.intercept_ = np.concatenate([model.intercept_ for model in models])
-        self._order_by(np.linalg.norm(self.coef_, axis=0))
-        return self
+        return order
 
-    def _solve(self, X: Any, y: Any, C: float) -> list[LogisticRegression]:
-        labels = self.classes_[1:] if self.classes_.size == 2 else self.classes_
+    def _solve(self, X: Any, codes: IntArray, C: float) -> IntArray:
         version = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
         l1 = {"l1_ratio": 1} if version >= (1, 8) else {"penalty": "l1"}
         options = {"solver": "liblinear", "class_weight": "balanced", "random_state": 0, **l1}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return [
-                LogisticRegression(C=C, max_iter=1000, **options).fit(X, y == label)
-                for label in labels
-            ]
-
-    @staticmethod
-    def _size(models: list[LogisticRegression]) -> int:
-        return int(np.count_nonzero(np.any([m.coef_[0] != 0 for m in models], axis=0)))
+        model, last = LogisticRegression(C=C, max_iter=1000, **options), int(codes.max())
+        classes = [1] if last == 1 else range(last + 1)
+        return _by_size(np.vstack([model.fit(X, codes == k).coef_ for k in classes]))
 
 
-class ElasticNetSelector(_LinearSelector):
+class ElasticNetSelector(_OrderedSelector):
     r"""Least squares with an l1 and an l2 penalty; correlated features stay together.
 
     .. math:: \min_w \; \frac{1}{2n} \sum_i s_i (y_i - x_i'w)^2
-        + \alpha \rho \|w\|_1 + \frac{\alpha (1 - \rho)}{2} \|w\|^2
+        + \frac{\alpha}{2} \|w\|_1 + \frac{\alpha}{4} \|w\|^2
 
-    with balanced sample weights :math:`s_i`, columns and the labels (1 and -1) centred. Going
-    down from the penalty at which the first feature enters, in steps of a tenth, it stops where
-    ``n_features`` have. With more than two classes the indicators of the classes are regressed
-    together. ``l1_ratio`` is :math:`\rho`, and ``alpha_`` the penalty found. Squares, since they
-    have an exact coordinate descent.
+    with balanced sample weights :math:`s_i`, columns and labels (1 and -1, or indicators) centred.
+    Going down from the penalty at which the first feature enters, in steps of a tenth, it stops
+    where ``n_features`` have. Squares, since they have an exact coordinate descent.
 
     References
     ----------
@@ -270,42 +210,27 @@ class ElasticNetSelector(_LinearSelector):
     Royal Statistical Society B 67(2), 301-320.
     """
 
-    def __init__(self, n_features: int = 10, l1_ratio: float = 0.5) -> None:
-        self.n_features = n_features
-        self.l1_ratio = l1_ratio
-
-    def fit(self, X: Any, y: ArrayLike) -> ElasticNetSelector:
-        """Walk down the path until enough features have entered."""
-        check_real("l1_ratio", self.l1_ratio, above=0, most=1)
-        X, y = self._read(X, y, dtype=np.float64)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+    def _order(self, X: NDArray[Any], codes: IntArray) -> IntArray:
         weight = compute_sample_weight("balanced", codes)
-        target = np.eye(self.classes_.size)[codes]
-        if self.classes_.size == 2:
+        target, root = np.eye(int(codes.max()) + 1)[codes], np.sqrt(weight)[:, None]
+        if target.shape[1] == 2:
             target = 2 * target[:, 1:] - 1
-        root = np.sqrt(weight)[:, None]
-        mean, level = (np.average(part, axis=0, weights=weight) for part in (X, target))
-        rows = np.asfortranarray((X - mean) * root)
-        wanted = np.asfortranarray((target - level) * root)
+        rows, wanted = (
+            np.asfortranarray((part - np.average(part, axis=0, weights=weight)) * root)
+            for part in (X, target)
+        )
+        # where the first feature enters
+        alpha = float(np.linalg.norm(wanted.T @ rows, axis=0).max() / (codes.size * 0.5)) or 1.0
         wanted = wanted[:, 0] if wanted.shape[1] == 1 else wanted
-        # where the first feature enters; a tenth less at each step
-        largest = np.linalg.norm(np.atleast_2d(wanted.T @ rows), axis=0).max()
-        alpha = float(largest / (codes.size * self.l1_ratio)) or 1.0
-        coef: Any = None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            for _ in range(_STEPS):
-                alpha *= 0.9
-                options = {"alphas": [alpha], "l1_ratio": self.l1_ratio, "precompute": False}
-                coef = enet_path(rows, wanted, coef_init=coef, copy_X=False, **options)[1][..., 0]
-                weights = np.linalg.norm(np.atleast_2d(coef), axis=0)
-                if np.count_nonzero(weights) >= self.n_features:
-                    break
-        self.alpha_ = alpha
-        self.coef_ = np.atleast_2d(coef)
-        self.intercept_ = level - self.coef_ @ mean
-        self._order_by(weights)
-        return self
+        coef, order = None, np.array([], dtype=np.intp)
+        for _ in range(_STEPS):
+            alpha *= 0.9
+            options = {"alphas": [alpha], "l1_ratio": 0.5, "precompute": False}
+            coef = enet_path(rows, wanted, coef_init=coef, copy_X=False, **options)[1][..., 0]
+            order = _by_size(coef)
+            if order.size >= self.n_features:
+                break
+        return order
 
 
 class Abess(_OrderedSelector):
@@ -319,22 +244,12 @@ class Abess(_OrderedSelector):
     PNAS 117(52), 33117-33123.
     """
 
-    order_ignores_size = False
-
-    def __init__(self, n_features: int = 10) -> None:
-        self.n_features = n_features
-
-    def fit(self, X: Any, y: ArrayLike) -> Abess:
-        """Select, and order the features by the size of their standardised coefficients."""
-        X, y = self._read(X, y, dtype=np.float64)
-        package = importlib.import_module("abess")
-        X = StandardScaler().fit_transform(X)
-        classes, codes = np.unique(y, return_inverse=True)
-        two = classes.size == 2
+    def _order(self, X: NDArray[Any], codes: IntArray) -> IntArray:
+        package, two = importlib.import_module("abess"), codes.max() == 1
         kind = package.LogisticRegression if two else package.MultinomialRegression
-        target = codes if two else np.eye(classes.size)[codes]
+        target = codes if two else np.eye(int(codes.max()) + 1)[codes]
         model = kind(support_size=self.n_features)
-        model.fit(X, target, sample_weight=compute_sample_weight("balanced", codes))
+        weight = compute_sample_weight("balanced", codes)
+        model.fit(StandardScaler().fit_transform(X), target, sample_weight=weight)
         coef = np.asarray(model.coef_)
-        self._order_by(np.abs(coef) if two else np.linalg.norm(coef, axis=1))
-        return self
+        return _by_size(coef if two else coef.T)

@@ -20,7 +20,6 @@ from sklearn.model_selection import GroupKFold
 from .._typing import IntArray, Record
 from .._validate import derive_seed
 from ..metrics import Interval, recall_mean_interval
-from .cache import plain
 from .procedure import Answer
 from .result import Flag, OutOfFold
 from .splits import Fold, Samples
@@ -64,7 +63,7 @@ class UnseenBatches(Record):
 
 
 @dataclass(frozen=True)
-class BatchAudit:
+class BatchAudit(Record):
     """What one batch variable has to do with the labels and the score.
 
     Attributes
@@ -121,23 +120,21 @@ class BatchAudit:
 
     def flags(self) -> list[Flag]:
         """Return what the reader has to know of it; nothing where all is well."""
-        result = []
+        result, unseen = [], self.unseen
         if self.confounded:
-            closely = self.complete or (self.strength or 0.0) >= _CLOSELY
-            names = ("name", "accuracy", "shuffled", "p_value")
-            numbers = {name: getattr(self, name) for name in names}
-            result.append(Flag("confounded", {**numbers, "closely": closely}))
-        if self.unseen is not None and self.lost:
-            numbers = {"name": self.name, "score": self.unseen.score.value}
-            numbers |= {"ordinary": self.unseen.ordinary, "n_train": self.unseen.n_train}
-            below = self.unseen.score.low <= 1 / len(self.classes)
-            result.append(Flag("new batch", {**numbers, "below_chance": below}))
+            numbers = {n: getattr(self, n) for n in ("name", "accuracy", "shuffled", "p_value")}
+            numbers["closely"] = self.complete or (self.strength or 0.0) >= _CLOSELY
+            result.append(Flag("confounded", numbers))
+        if unseen is not None and self.lost:
+            numbers = {"name": self.name, "score": unseen.score.value, "ordinary": unseen.ordinary}
+            numbers |= {"below_chance": unseen.score.low <= 1 / len(self.classes)}
+            result.append(Flag("new batch", {**numbers, "n_train": unseen.n_train}))
         return result
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
-        flags = {name: getattr(self, name) for name in ("confounded", "complete", "lost")}
-        return plain({**vars(self), **flags})
+        """Return the fields, and what follows from them."""
+        names = ("confounded", "complete", "lost")
+        return super().to_dict() | {name: getattr(self, name) for name in names}
 
 
 def batch_folds(samples: Samples, values: NDArray[np.str_]) -> list[Fold]:
@@ -176,11 +173,12 @@ def audit_batch(
     level: float,
 ) -> BatchAudit:
     """Audit one batch variable; ``answers`` are of the folds that leave its batches out."""
-    values = samples.batches[name]
-    names, member = np.unique(values, return_inverse=True)
+    names, member = np.unique(samples.batches[name], return_inverse=True)
     rng = np.random.default_rng(derive_seed(seed, _STREAM))
     accuracy, shuffled, p_value = class_from_batch(samples, member, rng)
-    room = 1 - shuffled
+    room, unseen = 1 - shuffled, None
+    if folds:
+        unseen = unseen_batches(samples, member, names.tolist(), folds, answers, ordinary, level)
     return BatchAudit(
         name,
         tuple(names.tolist()),
@@ -190,9 +188,7 @@ def audit_batch(
         shuffled,
         p_value,
         None if room < 1e-9 else max(0.0, (accuracy - shuffled) / room),
-        unseen_batches(samples, member, names.tolist(), folds, answers, ordinary, level)
-        if folds
-        else None,
+        unseen,
     )
 
 
@@ -252,14 +248,12 @@ def unseen_batches(
     error = np.sqrt(sum(part.var(ddof=1) / part.size for part in parts if part.size > 1))
     reach = float(norm.ppf((1 + level) / 2) * error / k)
     own = [right[tested][codes[tested] == j] for j in range(k)]
-    score = recall_mean_interval(
-        [int(part.sum()) for part in own], [part.size for part in own], level=level
-    )
+    counts = [(int(part.sum()), part.size) for part in own]
+    score = recall_mean_interval(*zip(*counts), level=level)
     recalls = []
     for b in range(len(names)):
-        cells = [right[(member == b) & (codes == j)] for j in range(k)]
-        known = [cell.size > 0 and bool(np.isfinite(cell).all()) for cell in cells]
-        recalls.append(tuple(float(c.mean()) if ok else None for c, ok in zip(cells, known)))
+        shares = [_mean(right[(member == b) & (codes == j)]) for j in range(k)]
+        recalls.append(tuple(share if np.isfinite(share) else None for share in shares))
     missing = np.setdiff1d(member, np.concatenate([member[fold.test] for fold in folds]))
     return UnseenBatches(
         score,
@@ -270,3 +264,7 @@ def unseen_batches(
         len(names) > _MOST,
         min(fold.train.size for fold in folds),
     )
+
+
+def _mean(values: NDArray[Any]) -> float:
+    return float(values.mean()) if values.size else float("nan")

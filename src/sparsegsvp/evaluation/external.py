@@ -11,27 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.stats import norm
 from scipy.stats import t as student
-from sklearn.metrics import confusion_matrix, roc_curve
 
-from .._typing import Float64Array, IntArray, Record
+from .._typing import Float64Array, Record
 from .._validate import check_real, first_few
-from ..metrics import (
-    Calibration,
-    Interval,
-    calibration_line,
-    delong_interval,
-    exact_interval,
-    mean_interval,
-    move_prior,
-    recall_mean_interval,
-)
-from ..metrics.roc import mean_area
-from .cache import plain
+from ..metrics import move_prior
 from .procedure import class_scores, estimator_prior, last_step
-from .result import Flag, Probabilities, Scored, frame
+from .result import Flag, OutOfFold, Scored, Scoring
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,58 +41,8 @@ class ExternalValidation(Scored):
         What could not be said, and why.
     """
 
-    classes: tuple[Any, ...]
-    positive: Any
-    class_counts: tuple[int, ...]
-    prevalence: float | None
     observed_prevalence: bool
-    scores: dict[str, Interval]
-    confusion: IntArray
-    calibration: Calibration | None
     shift: tuple[FeatureShift, ...] | None
-    flags: tuple[Flag, ...]
-    truth: IntArray
-    decision: Float64Array | None
-    probabilities: Probabilities | None
-    level: float = 0.95
-
-    def __repr__(self) -> str:
-        lines = [f"ExternalValidation: {self.n_samples} samples"]
-        for name, s in self.scores.items():
-            lines.append(f"  {name}: {s.value:.3f} ({s.low:.3f} to {s.high:.3f})")
-        return "\n".join(lines)
-
-    @property
-    def n_samples(self) -> int:
-        """Number of samples."""
-        return sum(self.class_counts)
-
-    def _probabilities(self) -> Probabilities | None:
-        return self.probabilities
-
-    def _rates(self, level: float) -> tuple[Interval, Interval] | None:
-        if self.positive is None or min(self.class_counts) == 0:
-            return None
-        one = self.classes.index(self.positive)
-        pairs = [(int(self.confusion[k, k]), self.class_counts[k]) for k in (one, 1 - one)]
-        sensitivity, specificity = (exact_interval(*pair, level=level) for pair in pairs)
-        return sensitivity, specificity
-
-    def roc_curve(self) -> Any:
-        """Return the ROC curve as a data frame; None unless two classes are ranked."""
-        if self.positive is None or self.decision is None or min(self.class_counts) == 0:
-            return None
-        one = self.classes.index(self.positive)
-        fpr, tpr, _ = roc_curve(self.truth == one, self.decision[:, one])
-        return frame({"fpr": fpr, "tpr": tpr})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON can hold it."""
-        left_out = ("truth", "decision", "probabilities")
-        made = {k: v for k, v in vars(self).items() if k not in left_out}
-        curve = self.roc_curve()
-        tables = {"roc_curve": None if curve is None else curve.to_dict("list"), **self._curves()}
-        return plain({**made, "n_samples": self.n_samples, **tables})
 
 
 def validate_external(
@@ -219,127 +157,70 @@ def validate_predictions(
     check_real("level", level, above=0, below=1)
     if prevalence is not None:
         check_real("prevalence", prevalence, above=0, below=1)
-    truth, predicted, labels = np.asarray(y_true), np.asarray(y_pred), list(classes)
-    codes = _check_cohort(truth, labels, positive)
-    counts = confusion_matrix(truth, predicted, labels=labels)
-    totals = [int(n) for n in counts.sum(axis=1)]
-    k, complete = len(labels), min(totals) > 0
-    one = k - 1 if positive is None else labels.index(positive)
-    flags = [Flag("absent", {"class": labels[j]}) for j, n in enumerate(totals) if not n]
-    if 0 < min(totals) < 10:
-        flags.append(Flag("few", {"class": labels[np.argmin(totals)], "count": min(totals)}))
-    if decision is not None and not np.isfinite(decision).all():
-        decision = None
-    moved = None
-    if proba is not None and complete:
-        shares = np.array(totals) / sum(totals)
-        moved = move_prior(np.clip(proba, 0.0, 1.0), shares if prior is None else prior, shares)
-    scores = _cohort_scores(counts, codes, decision, moved, one, level, labels)
-    known = calibration = None
-    if k == 2 and complete:
-        flags += _two_class_flags(predicted, decision, moved, one)
-        if moved is not None:
-            known = _probabilities(codes == one, moved[:, one], prior, one, totals)
-            calibration = calibration_line(known.y, known.p, level=level)
-            if calibration.slope is None:
-                flags.append(Flag("no slope", {"separated": bool(np.ptp(known.p) > 0)}))
-    share = (totals[one] / sum(totals) if prevalence is None else prevalence) if complete else None
-    result = ExternalValidation(
-        classes=tuple(labels),
-        positive=labels[one] if k == 2 else None,
-        class_counts=tuple(totals),
-        prevalence=share if k == 2 else None,
-        observed_prevalence=prevalence is None,
-        scores=scores,
-        confusion=counts,
-        calibration=calibration,
-        shift=None if shift is None else tuple(shift),
-        flags=tuple(flags),
-        truth=codes,
-        decision=decision,
-        probabilities=known,
-        level=level,
-    )
-    scores.update(result.predictive_values())
-    return result
-
-
-def _check_cohort(truth: NDArray[Any], labels: list[Any], positive: Any) -> IntArray:
-    """Return the class codes of samples, all of which must be of known classes."""
-    if not truth.size:
-        raise ValueError("the cohort has no samples.")
+    labels, k = list(classes), len(classes)
     if positive is not None and positive not in labels:
         raise ValueError(f"the positive class {positive!r} is not among the classes {labels}.")
-    unknown = sorted({str(label) for label in truth.tolist() if label not in labels})
+    one = k - 1 if positive is None else labels.index(positive)
+    truth, predicted = (_codes(part, labels) for part in (y_true, y_pred))
+    totals = np.bincount(truth, minlength=k)
+    shares, complete = totals / truth.size, bool(totals.all())
+    if decision is not None and not np.isfinite(decision).all():
+        decision = None
+    if proba is not None:
+        given = shares if prior is None else prior
+        proba = move_prior(np.clip(proba, 0.0, 1.0), given, shares) if complete else None
+    own = 0.5
+    if prior is not None and k == 2 and complete:
+        old = 0.5 if isinstance(prior, str) else float(np.asarray(prior)[one])
+        own = float(move_prior([0.5], old, float(shares[one]))[0])
+    zeros = np.zeros(truth.size, dtype=np.intp)
+    found = OutOfFold(np.arange(truth.size), zeros, zeros, truth, predicted, decision, proba)
+    scoring = Scoring(totals.astype(np.float64), truth.size, one, level, exact=True)
+    share = None
+    if k == 2 and complete:
+        share = float(shares[one]) if prevalence is None else prevalence
+    calibration = scoring.calibration(found)
+    flags = [Flag("absent", {"class": labels[j]}) for j in np.flatnonzero(totals == 0)]
+    if 0 < totals.min() < 10:
+        count = int(totals.min())
+        flags.append(Flag("few", {"class": labels[int(totals.argmin())], "count": count}))
+    if k == 2 and complete:
+        if np.ptp(predicted) == 0:
+            flags.append(Flag("one call", {"label": labels[predicted[0]]}))
+        if decision is not None and np.ptp(decision[:, one]) == 0:
+            flags.append(Flag("equal ranks", {}))
+        if proba is None:
+            flags.append(Flag("no probabilities", {}))
+        elif calibration is not None and calibration.slope is None:
+            flags.append(Flag("no slope", {"separated": bool(np.ptp(proba[:, one]) > 0)}))
+    return ExternalValidation(
+        classes=tuple(labels),
+        positive=labels[one] if k == 2 else None,
+        class_counts=tuple(totals.tolist()),
+        prevalence=share,
+        scores=scoring.all(found, labels, share),
+        calibration=calibration,
+        flags=tuple(flags),
+        out_of_fold=found,
+        scoring=scoring,
+        own_threshold=own,
+        observed_prevalence=prevalence is None,
+        shift=None if shift is None else tuple(shift),
+    )
+
+
+def _codes(values: ArrayLike, labels: list[Any]) -> Any:
+    """Return the class codes of samples, all of which must be of known classes."""
+    given = np.asarray(values).tolist()
+    if not given:
+        raise ValueError("the cohort has no samples.")
+    unknown = sorted({str(label) for label in given if label not in labels})
     if unknown:
         raise ValueError(
             f"y holds {first_few(unknown)}, which the model does not know; its classes are "
             f"{first_few(labels)}. Rename or leave out those samples."
         )
-    return np.array([labels.index(label) for label in truth.tolist()], dtype=np.intp)
-
-
-def _two_class_flags(
-    predicted: NDArray[Any], decision: Float64Array | None, proba: Float64Array | None, one: int
-) -> list[Flag]:
-    flags = []
-    called = np.unique(predicted)
-    if called.size == 1:
-        flags.append(Flag("one call", {"label": called.tolist()[0]}))
-    if decision is not None and np.ptp(decision[:, one]) == 0:
-        flags.append(Flag("equal ranks", {}))
-    if proba is None:
-        flags.append(Flag("no probabilities", {}))
-    return flags
-
-
-def _probabilities(
-    y: Any, p: Float64Array, prior: Any, one: int, totals: list[int]
-) -> Probabilities:
-    share = totals[one] / sum(totals)
-    own = 0.5
-    if prior is not None:
-        old = 0.5 if isinstance(prior, str) else float(np.asarray(prior)[one])
-        own = float(move_prior([0.5], old, share)[0])
-    return Probabilities(y, p, share, own, 1, (float(totals[one]), float(totals[1 - one])))
-
-
-def _cohort_scores(
-    counts: IntArray,
-    codes: IntArray,
-    decision: Float64Array | None,
-    proba: Float64Array | None,
-    one: int,
-    level: float,
-    labels: list[Any],
-) -> dict[str, Interval]:
-    """Return every score that the cohort can show, predictive values aside."""
-    k, totals = len(labels), counts.sum(axis=1)
-    right = np.diag(counts)
-    scores: dict[str, Interval] = {}
-    if totals.min() > 0:
-        scores["balanced_accuracy"] = recall_mean_interval(
-            right.tolist(), totals.tolist(), level=level
-        )
-        if decision is not None and k == 2:
-            scores["roc_auc"] = delong_interval(codes == one, decision[:, one], level=level)
-        elif decision is not None:
-            parts = [(codes == j, decision[:, j]) for j in range(k)]
-            scores["roc_auc"] = mean_area(parts, level=level)
-    recalls = {
-        j: exact_interval(right[j], totals[j], level=level) for j in range(k) if totals[j] > 0
-    }
-    if k == 2:
-        named = {"sensitivity": one, "specificity": 1 - one}
-        scores |= {name: recalls[j] for name, j in named.items() if j in recalls}
-    scores["accuracy"] = exact_interval(right.sum(), codes.size, level=level)
-    if proba is not None:
-        errors = np.sum((proba - np.eye(k)[codes]) ** 2, axis=1) / 2
-        variance = float(errors.var(ddof=1)) / errors.size if errors.size > 1 else np.inf
-        scores["brier"] = mean_interval(float(errors.mean()), variance, level=level)
-    if k > 2:
-        scores |= {f"recall {labels[j]}": recall for j, recall in recalls.items()}
-    return scores
+    return np.array([labels.index(label) for label in given], dtype=np.intp)
 
 
 # ------------------------------------------------------------------ values against training

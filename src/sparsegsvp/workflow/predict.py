@@ -194,22 +194,7 @@ def predict_table(
 def validate_table(
     model: Any, table: Table, *, positive: str | None = None, prevalence: float | None = None
 ) -> ExternalValidation:
-    """Validate a model on a table with labels.
-
-    Parameters
-    ----------
-    model, table
-        As in `predict_table`; the table has labels.
-    positive : str, optional
-        The class of interest of two.
-    prevalence : float, optional
-        Its share where the model is used, by default that of the table.
-
-    Returns
-    -------
-    ExternalValidation
-        With what differs from the training samples in its ``shift``.
-    """
+    """Validate a model on a table with labels, and compare its values with training."""
     table = known_labels(table, [str(c) for c in last_step(model).classes_], "the model")
     frame = panel_frame(model, table)
     validation = validate_external(

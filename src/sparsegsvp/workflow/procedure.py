@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.impute import SimpleImputer
 
 from .._notices import Notice
 from .._typing import Float64Array
@@ -21,11 +20,13 @@ from .._validate import check_integer, check_real, check_seed
 from ..estimators import GSVPSVM, GSVPSVMCV, PanelPipeline
 from ..estimators.log2 import Log2
 from ..estimators.pipeline import last_step
+from ..evaluation.procedure import make_imputer
 from ..io import InputError, Table
 from ..io.errors import listed, locating, no_such, option, quote
 from ..io.text import names_in
 
 _FEWEST = 4  # samples of each class, and groups: two of each in the folds within the folds
+_MANY = 5000  # samples from which one repeat says as much as five of a few hundred
 _HALVED = 6  # samples of the smallest class for which half of them can be tuned on
 _PER_WEIGHT = 10  # samples of the smallest class for each feature that is in every panel
 
@@ -64,27 +65,32 @@ class Settings:
         """Return the parameters as JSON can hold them."""
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
 
+    def is_fast(self, table: Table) -> bool:
+        """Tell whether a run makes do with less: where it is asked to, and of many samples."""
+        return self.fast or table.X.shape[0] > _MANY
+
     def evaluation(self, table: Table) -> dict[str, Any]:
         """Return the parameters of `nested_evaluate` for a table, or refuse the table."""
-        halved = min(table.class_counts().values()) >= _HALVED
+        fast, halved = self.is_fast(table), min(table.class_counts().values()) >= _HALVED
         return {
             "n_splits": outer_folds(table, self.folds),
-            "n_repeats": 1 if self.fast else self.repeats,
-            "n_permutations": min(self.permutations, 19) if self.fast else self.permutations,
-            "n_pairs": (5 if self.fast else None) if halved else 0,
+            "n_repeats": 1 if fast else self.repeats,
+            "n_permutations": min(self.permutations, 19) if fast else self.permutations,
+            "n_pairs": (5 if fast else None) if halved else 0,
         }
 
-    def skipped(self, used: dict[str, Any]) -> list[str]:
-        """Say what a run leaves out, given the parameters of `evaluation`."""
+    def skipped(self, table: Table) -> list[str]:
+        """Say what a run leaves out."""
         skipped = []
-        if self.fast:
+        if self.is_fast(table):
+            why = "This was a fast run" if self.fast else f"With {table.X.shape[0]:,} samples"
             skipped.append(
-                f"This was a fast run: 1 repeat of the folds in place of {self.repeats}, at most "
-                "19 permutations, and 5 pairs of half samples."
+                f"{why}: 1 repeat of the folds in place of {self.repeats}, at most 19 "
+                "permutations, and 5 pairs of half samples."
             )
         if not self.permutations:
             skipped.append("The permutation test was left out, as asked.")
-        if used["n_pairs"] == 0:
+        if self.evaluation(table)["n_pairs"] == 0:
             skipped.append(
                 "Panels of half samples were left out: the smallest class has fewer than "
                 f"{_HALVED} samples."
@@ -114,11 +120,6 @@ def outer_folds(table: Table, folds: int) -> int:
 
 
 # --- the procedure, and the model it leaves
-
-
-def make_imputer() -> SimpleImputer:
-    """Return the step that fills gaps by medians; a column without values stays, as zeros."""
-    return SimpleImputer(strategy="median", keep_empty_features=True)
 
 
 def make_procedure(settings: Settings, table: Table) -> Any:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._notices import Notice
 from ..evaluation import Comparison, EvaluationResult, ExternalValidation
+from ..evaluation.cache import Clock
 from ..io import (
     InputError,
     Table,
@@ -166,14 +167,10 @@ class Selection:
         How well the model predicts the independent cohort, if one was given.
     document : dict
         Everything the page shows, as ``results.json`` holds it.
-    table : Table
-        The samples.
-    cohort : Table or None
-        The samples of the independent cohort.
+    table, cohort : Table
+        The samples, and those of the independent cohort (None without one).
     seconds : dict of str to float
         How long each stage took; not part of `document`, which repeats byte for byte.
-    run, given
-        What makes the selection of another size.
     """
 
     model: Any
@@ -194,13 +191,10 @@ class Selection:
         """The panel, one row per feature, in the order chosen."""
         import pandas as pd
 
-        names = ("higher_in", "auc", "frequency", "with_stand_ins", "noise")
-        rows = [
-            {**{name: row[name] for name in names}, "stand_ins": _stand_ins(row)}
-            for row in self.document["panel"]
-        ]
-        features = [row["feature"] for row in self.document["panel"]]
-        return pd.DataFrame(rows, index=pd.Index(features, name="feature", dtype=object))
+        names = ["feature", "higher_in", "auc", "frequency", "with_stand_ins", "noise"]
+        rows = [[*(row[name] for name in names), _stand_ins(row)] for row in self.document["panel"]]
+        table = pd.DataFrame(rows, columns=[*names, "stand_ins"])
+        return table.astype({"feature": object}).set_index("feature")
 
     @property
     def ladder(self) -> pd.DataFrame:
@@ -235,7 +229,7 @@ class Selection:
                 f"the ladder has no panel of {size} features",
                 remedy=f"it has those of {', '.join(map(str, sizes))}; another size takes a run",
             )
-        rung: Selection = self.run.selection(self.evaluation.at_size(size), self.given, {})
+        rung: Selection = self.run.selection(self.evaluation.at_size(size), self.given, Clock())
         return rung
 
     def __repr__(self) -> str:

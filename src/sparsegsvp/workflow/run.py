@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
@@ -19,6 +17,7 @@ from ..evaluation import (
     nested_evaluate,
     paired_difference,
 )
+from ..evaluation.cache import Clock
 from ..evaluation.procedure import SIZES, only_with
 from ..io import InputError, Table, check_cohort, make_table
 from ..io.errors import locating, option
@@ -43,14 +42,6 @@ _SAME_READING = (
     "id", "transpose", "layer", "sheet", "separator", "decimal", "thousands", "encoding", "na",
     "collapse",
 )  # fmt: skip
-
-
-@contextmanager
-def timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
-    """Keep the seconds of a stage."""
-    start = time.perf_counter()
-    yield
-    seconds[stage] = time.perf_counter() - start
 
 
 def select_panel(
@@ -168,8 +159,8 @@ def select_panel(
         fast=bool(fast), folds=folds, repeats=repeats, permutations=permutations,
         random_state=random_state,
     )  # fmt: skip
-    seconds: dict[str, float] = {}
-    with timed(seconds, "reading"):
+    clock = Clock(progress)
+    with clock.stage("reading"):
         named = {"group" if isinstance(groups, str) else "groups": groups}
         table = make_table(
             data, y, target=target, positive=positive, batch=batch or (), adjust=adjust, **named,
@@ -184,8 +175,8 @@ def select_panel(
         )
     table = table.without_notice("raw") if settings.log2 else table
     run = Run(table, settings, cohort, command, values_of(table, settings))
-    evaluation, given = run.evaluate(n_jobs, progress, seconds)
-    return run.selection(evaluation, given, seconds)
+    evaluation, given = run.evaluate(n_jobs, clock)
+    return run.selection(evaluation, given, clock)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +190,7 @@ class Run:
     values: Any
 
     def evaluate(
-        self, n_jobs: int | None, progress: Progress | None, seconds: dict[str, float]
+        self, n_jobs: int | None, clock: Clock
     ) -> tuple[EvaluationResult, GivenPanel | None]:
         """Evaluate the procedure, and a given panel on the same folds."""
         table, settings = self.table, self.settings
@@ -222,25 +213,25 @@ class Run:
                 batch=table.batches or None,
                 adjust=table.covariate_columns or None,
                 sizes=tuple(sorted({*SIZES, *more})),
-                progress=progress,
+                progress=clock.progress,
                 **asked,
                 **options,
             )
-            seconds |= {_STAGES.get(name, name): s for name, s in evaluation.seconds.items()}
+            for stage, seconds in evaluation.seconds.items():
+                clock.seconds[_STAGES.get(stage, stage)] = seconds
             if not given:
                 return evaluation, None
-
-            def tell(_: str, done: int, total: int) -> None:
-                if progress is not None:
-                    progress("given panel", done, total)
-
             every = list(dict.fromkeys([*given, *table.covariate_columns]))
             asked |= {"n_permutations": 0, "n_pairs": 0}
-            with timed(seconds, "given panel"):
+            with clock.stage("given panel"):
                 other = nested_evaluate(
-                    only_with(procedure, every), self.values, table.labels, progress=tell,
-                    **asked, **options,
-                )  # fmt: skip
+                    only_with(procedure, every),
+                    self.values,
+                    table.labels,
+                    progress=lambda _, done, total: clock.progress("given panel", done, total),
+                    **asked,
+                    **options,
+                )
         names = [table.feature_names[j] for j in given]
         return evaluation, GivenPanel(names, other, paired_difference(other, evaluation))
 
@@ -257,10 +248,10 @@ class Run:
         return columns
 
     def selection(
-        self, evaluation: EvaluationResult, given: GivenPanel | None, seconds: dict[str, float]
+        self, evaluation: EvaluationResult, given: GivenPanel | None, clock: Clock
     ) -> Selection:
         """Make the model complete, validate it on the cohort, and describe it all."""
-        with timed(seconds, "summary"):
+        with clock.stage("summary"):
             table, settings, cohort = self.table, self.settings, self.cohort
             model = complete(evaluation.model, table, settings, self.values)
             notices, validation, described = steering_notices(settings, table), None, None
@@ -278,14 +269,14 @@ class Run:
                 settings=settings.to_dict(),
                 command=self.command,
                 seed=settings.random_state,
-                skipped=settings.skipped(evaluation.settings),
+                skipped=settings.skipped(table),
                 notices=notices,
                 cohort=described,
                 given=given,
                 prevalence=settings.prevalence,
             )
         return Selection(
-            model, evaluation, validation, document, table, cohort, seconds, self, given
+            model, evaluation, validation, document, table, cohort, clock.seconds, self, given
         )
 
 
@@ -375,8 +366,8 @@ def compare_table(
         chosen = [find_method(name) for name in methods] or list(known)
     except ValueError as error:
         raise InputError(str(error)) from None
-    seconds: dict[str, float] = {}
-    with warnings.catch_warnings(), timed(seconds, "comparison"):
+    clock = Clock(progress)
+    with warnings.catch_warnings(), clock.stage("comparison"):
         warnings.simplefilter("ignore")
         comparison = compare(
             {name: known[name] for name in chosen},
@@ -389,10 +380,10 @@ def compare_table(
             random_state=settings.random_state,
             n_jobs=n_jobs,
             cache=cache,
-            progress=progress,
+            progress=clock.progress,
         )
     asked = {**settings.to_dict(), "sizes": possible, "methods": chosen}
     document = build_comparison(
         comparison, table, settings=asked, command=command, seed=settings.random_state
     )
-    return ComparedMethods(comparison, document, seconds)
+    return ComparedMethods(comparison, document, clock.seconds)
