@@ -40,7 +40,7 @@ warnings.simplefilter("ignore")  # of runs that end at the cap; look at converge
 # test.
 data = load_breast_cancer()
 parts = paper_split(data.X, data.y, second_split=0.4)
-print({part: len(y) for part, (_, y) in vars(parts).items()})
+print({part: len(y) for part, (_, y) in parts._asdict().items()})
 
 
 # %%
