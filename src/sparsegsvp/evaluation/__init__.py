@@ -2,11 +2,12 @@
 
 # ruff: noqa: F401  (what is not in __all__ is for other rooms)
 from .baselines import default_methods, find_method, method_names
-from .batches import BatchAudit, UnseenBatches
 from .compare import Comparison, compare
 from .external import (
+    BatchAudit,
     ExternalValidation,
     FeatureShift,
+    UnseenBatches,
     check_shift,
     validate_external,
     validate_predictions,
