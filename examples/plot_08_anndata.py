@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from sparsegsvp import GSVPSVM, nested_evaluate
+from sparsegsvp import GSVPSVM, nested_evaluate, plots
 from sparsegsvp.datasets import make_cells
 from sparsegsvp.scverse import dot_plot_frames, select_markers
 
@@ -49,11 +49,12 @@ _ = fig.colorbar(dots, label="mean value")
 # two donors are held out, and the genes are chosen anew from the others.
 types, donors = (adata.obs[name].to_numpy() for name in ("cell_type", "donor"))
 result = nested_evaluate(
-    GSVPSVM(n_features=15, tau=1.0), adata.X, types, groups=donors, sizes=(5, 10, 15),
+    GSVPSVM(n_features=15, tau=1.0), adata.X, types, groups=donors, sizes=(2, 4, 8, 15),
     n_splits=4, n_repeats=1, n_permutations=0, n_pairs=0,
 )  # fmt: skip
 score = result.scores["balanced_accuracy"]
 print(f"balanced accuracy {score.value:.2f} ({score.low:.2f} to {score.high:.2f})")
+ax = plots.ladder(result)
 
 # %%
 # Which types are mistaken for which: nearly always for one of the same lineage.

@@ -24,6 +24,7 @@ PARTS = {"scale": ("--part", "cells", "markers")}
         ("panels", "| independent | 3 of 3 | 0.0% |"),
         ("search", "ours / fastest |"),
         ("compare", "GSVPSVM minus the best other"),
+        ("related", "| PGDGSVPSVM, l1 |"),
         ("select_panel", "| planted |"),
     ],
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import AbstractContextManager
+from functools import lru_cache
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 
 def one_thread() -> AbstractContextManager[object]:
@@ -12,4 +14,10 @@ def one_thread() -> AbstractContextManager[object]:
 
     The limit is the process's, so this is for the main thread alone: fits never call it.
     """
-    return threadpool_limits(limits=1)
+    return _controller(len(sys.modules)).limit(limits=1)
+
+
+@lru_cache(maxsize=1)
+def _controller(n_modules: int) -> ThreadpoolController:
+    """Return what knows the loaded libraries: looked for again when modules were imported since."""
+    return ThreadpoolController()

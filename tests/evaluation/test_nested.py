@@ -54,6 +54,7 @@ def test_duplicates_and_twins_warn_and_groups_silence_them(planted, procedure):
     with pytest.warns(UserWarning, match="80 of 80 rows are exact duplicates.*groups"):
         found = nested_evaluate(procedure, twice, labels, **QUICK)
     assert [f.code for f in found.flags] == ["duplicates"]
+    assert found.flags[0].numbers == {"n_samples": 80, "n_rows": 80}
     rng = np.random.default_rng(0)
     near = twice + 0.1 * rng.normal(size=twice.shape)
     with pytest.warns(UserWarning, match="far more like another row"):

@@ -402,13 +402,13 @@ def _sample_flags(samples: Samples) -> list[Flag]:
     remedy = "if they come from the same patient, pass that column as groups"
     duplicates = count_duplicates(row_keys(samples.X), samples.groups)
     if duplicates:
-        flags.append(Flag("duplicates", {"n_rows": duplicates, "n_samples": n}))
+        flags.append(Flag("duplicates", {"n_samples": duplicates, "n_rows": n}))
         warnings.warn(
             f"{duplicates} of {n} rows are exact duplicates of another row: {remedy}.", stacklevel=3
         )
     twins = 0 if duplicates else count_twins(samples.X, samples.groups)
     if twins:
-        flags.append(Flag("twins", {"n_rows": twins, "n_samples": n}))
+        flags.append(Flag("twins", {"n_samples": twins, "n_rows": n}))
         warnings.warn(
             f"{twins} of {n} rows are far more like another row than chance allows: {remedy}.",
             stacklevel=3,

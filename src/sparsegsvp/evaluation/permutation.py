@@ -281,8 +281,8 @@ def run_test(
             if len(exceeds) < wanted:
                 exceeds.append(value >= observed - 1e-12)
                 wanted = draws_wanted(exceeds, n_permutations)
-            if progress is not None:
-                progress(PERMUTATIONS, min(len(values), wanted), wanted)
+            if progress is not None and len(values) <= wanted:
+                progress(PERMUTATIONS, len(values), wanted)
     p_value, n_draws, stopped = sequential_p_value(exceeds)
     return replace(
         none,

@@ -17,8 +17,7 @@ from sklearn.impute import SimpleImputer
 from .._notices import Notice
 from .._typing import Float64Array
 from ..estimators import GSVPSVM, GSVPSVMCV, PanelPipeline
-from ..estimators.log2 import Log2
-from ..estimators.pipeline import last_step
+from ..estimators.pipeline import Log2, last_step
 from ..io import InputError, Table
 from ..io.errors import listed, option, quote, suggestion
 from ..io.text import names_in
