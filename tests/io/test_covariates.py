@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from sparsegsvp.estimators.log2 import Log2
+from sparsegsvp.estimators.pipeline import Log2
 from sparsegsvp.io import InputError, make_table, read_table
 
 

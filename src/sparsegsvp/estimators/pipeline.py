@@ -1,26 +1,53 @@
-"""`PanelPipeline`, which predicts from the panel's columns alone, and `Panel`, a given panel."""
+"""Pipelines that predict from a panel's columns alone, and steps for them.
+
+`PanelPipeline`; `Panel`, a given panel; `BatchCenterer`; `Log2`.
+"""
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from .._mixins import SupportSelector
 from .._typing import BoolArray, Float64Array, IntArray
-from .._validate import close_names, find_columns, first_few, forget_fit
+from .._validate import (
+    check_real,
+    close_names,
+    find_columns,
+    first_few,
+    forget_fit,
+    warn_caller,
+)
 
 _BLOCK = 4_000_000  # numbers built at a time
+# Rows of a new batch below which its mean says more of these rows than of the batch.
+_FEWEST_ROWS = 10
+_FLOATS = (np.float64, np.float32)
+
+
+class SupportSelector(SelectorMixin):
+    """A selector whose fit ends with ``support_``, the mask of its panel."""
+
+    support_: BoolArray
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "support_")
+
+    def _get_support_mask(self) -> BoolArray:
+        check_is_fitted(self)
+        return self.support_
 
 
 def _last_has(name: str) -> Any:
@@ -176,10 +203,8 @@ class Panel(SupportSelector, BaseEstimator):
     ----------
     support_ : ndarray of bool of shape (n_features_in_,)
         The columns that are kept.
-    n_features_in_ : int
-        Number of columns seen in `fit`.
-    feature_names_in_ : ndarray of str of shape (n_features_in_,)
-        Their names, if X had any.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Number of columns seen in `fit`, and their names, if X had any.
 
     See Also
     --------
@@ -212,18 +237,10 @@ class Panel(SupportSelector, BaseEstimator):
 
         Returns
         -------
-        Panel
-            The object itself.
+        self
         """
         forget_fit(self)
         validate_data(self, X, accept_sparse=True, ensure_all_finite="allow-nan")
-        columns = self._columns()
-        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
-        self.support_[columns] = True
-        return self
-
-    def _columns(self) -> list[int]:
-        """The numbers of the panel's columns, each of which must be there once."""
         given = self.names
         if isinstance(given, str) or not np.iterable(given) or len(list(given)) == 0:
             raise ValueError(f"names must be a list of names or numbers of columns, got {given!r}")
@@ -233,15 +250,16 @@ class Panel(SupportSelector, BaseEstimator):
                 raise ValueError(f"names must hold names or numbers of columns, got {name!r}")
             if known.count(name) > 1:
                 raise ValueError(f"the panel names {name!r}, and so do several columns")
-        found, absent = find_columns(given, known, self.n_features_in_)
+        columns, absent = find_columns(given, known, self.n_features_in_)
         if absent:
             raise ValueError(_missing(absent, known, self.n_features_in_))
-        return found
+        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
+        self.support_[columns] = True
+        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
         return tags
 
 
@@ -259,3 +277,197 @@ def _missing(absent: list[Any], names: list[str], n_features: int) -> str:
         return f"{text}; there are {n_features}, numbered from 0"
     close = close_names(absent[0], names)
     return f"{text}; did you mean {' or '.join(map(repr, close))}?" if close else text
+
+
+class BatchCenterer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Subtract from every row the mean of its batch, and add the mean of all training rows.
+
+    The means of batches that occur in training are those of the training rows. A batch that does
+    not is centred by its own rows, so it takes a whole batch, in which the classes are mixed about
+    as in training: what the class adds to the mean is subtracted too. Rows of such a batch are
+    not transformed one by one as they are together.
+
+    Parameters
+    ----------
+    skip : sequence of int, default=()
+        Columns that stay as they are, such as the age of patients.
+
+    Attributes
+    ----------
+    batches_ : ndarray of str of shape (n_batches,)
+        The batches of the training rows.
+    means_ : ndarray of shape (n_batches, n_features_in_)
+        Their means.
+    mean_ : ndarray of shape (n_features_in_,)
+        The mean of all training rows.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Number of features seen in `fit`, and their names, if X had any.
+
+    Notes
+    -----
+    In a pipeline, `sparsegsvp.nested_evaluate` hands the first of its batch variables to this
+    step. Otherwise enable scikit-learn's metadata routing: ``batch`` is requested by default.
+
+    Examples
+    --------
+    >>> from sparsegsvp.estimators import BatchCenterer
+    >>> X, plate = [[1.0], [3.0], [11.0], [13.0]], ["a", "a", "b", "b"]
+    >>> BatchCenterer().fit_transform(X, batch=plate).ravel()
+    array([6., 8., 6., 8.])
+    """
+
+    __metadata_request__fit = {"batch": True}  # noqa: RUF012
+    __metadata_request__transform = {"batch": True}  # noqa: RUF012
+
+    def __init__(self, skip: Sequence[int] = ()) -> None:
+        self.skip = skip
+
+    def fit(self, X: Any, y: Any = None, batch: ArrayLike | None = None) -> BatchCenterer:
+        """Find the means of the batches.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The training rows, without missing values.
+        y : None
+            Ignored.
+        batch : array-like of shape (n_samples,)
+            The batch of each row.
+
+        Returns
+        -------
+        self
+        """
+        if batch is None:
+            raise ValueError("batch is needed: say of each row which batch it is from")
+        forget_fit(self)
+        X = validate_data(self, X, dtype=_FLOATS)
+        names = _texts(batch, X)
+        self.batches_, counts = np.unique(names, return_counts=True)
+        self.means_ = np.stack([_mean(X[names == name]) for name in self.batches_])
+        # shares before the product: with one batch its mean, to the last bit
+        self.mean_ = (counts / names.size) @ self.means_
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "mean_")
+
+    def fit_transform(self, X: Any, y: Any = None, batch: ArrayLike | None = None) -> Any:
+        """Find the means of the batches and centre the same rows."""
+        return self.fit(X, y, batch=batch).transform(X, batch=batch)
+
+    def transform(self, X: Any, batch: ArrayLike | None = None) -> Any:
+        """Centre rows by the means of their batches.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows, without missing values.
+        batch : array-like of shape (n_samples,), optional
+            The batch of each row. Without it, the rows are one new batch.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=_FLOATS)
+        names = np.full(X.shape[0], "") if batch is None else _texts(batch, X)
+        known = {} if batch is None else dict(zip(self.batches_, self.means_))
+        centred = X.copy()
+        for name in np.unique(names):
+            rows = names == name
+            if name not in known and rows.sum() < _FEWEST_ROWS:
+                warn_caller(
+                    "a batch that training has not seen is centred by the mean of "
+                    f"{rows.sum()} row(s): transform whole batches"
+                )
+            mean = known[name] if name in known else _mean(X[rows])
+            shift = self.mean_ - mean
+            shift[list(self.skip)] = 0.0
+            centred[rows] += shift.astype(X.dtype)
+        return centred
+
+
+def _mean(rows: NDArray[Any]) -> Float64Array:
+    return rows.mean(axis=0, dtype=np.float64)
+
+
+def _texts(batch: ArrayLike, X: Any) -> NDArray[np.str_]:
+    """Batches as text, one for each row; a number is the same text as integer and as float."""
+    values = np.asarray(batch)
+    if values.ndim != 1:
+        raise ValueError(f"batch must have one value for each row, got shape {values.shape}")
+    check_consistent_length(X, values)
+    return np.array([f"{v:.15g}" if isinstance(v, Real) else str(v) for v in values.tolist()])
+
+
+def takes_batch(step: Any) -> bool:
+    """Whether a step of a pipeline has to be told the batch of each row that it transforms."""
+    return "batch" in inspect.signature(getattr(step, "transform", len)).parameters
+
+
+def log2_floor(X: Any, floor: float = 1.0, skip: Sequence[int] = ()) -> Any:
+    """Compute ``log2(max(x, floor))``; missing values stay missing, float32 stays float32.
+
+    Sparse input stays sparse and needs ``floor = 1``, for which zeros stay zeros. Columns of
+    `skip` stay as they are.
+    """
+    if sparse.issparse(X):
+        if floor != 1:
+            raise ValueError(
+                f"floor={floor} would make every zero of sparse data non-zero: use floor=1"
+            )
+        logged = X.tocsr(copy=True)
+        taken = ~np.isin(logged.indices, skip)
+        logged.data[taken] = np.log2(np.maximum(logged.data[taken], 1))
+        return logged
+    floored = np.maximum(X, X.dtype.type(floor))
+    np.log2(floored, out=floored)
+    floored[:, list(skip)] = X[:, list(skip)]
+    return floored
+
+
+class Log2(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Take ``log2(max(x, floor))`` of every value, as is usual for intensities.
+
+    Parameters
+    ----------
+    floor : float, default=1.0
+        Smaller values count as this. Raw microarray intensities are often floored at 16.
+    skip : sequence of int, default=()
+        Columns that stay as they are, such as the age of patients.
+
+    Examples
+    --------
+    >>> from sparsegsvp.estimators.pipeline import Log2
+    >>> Log2().fit_transform([[1.0, 8.0], [-3.0, 2.0]])
+    array([[0., 3.],
+           [0., 1.]])
+    """
+
+    def __init__(self, floor: float = 1.0, skip: Sequence[int] = ()) -> None:
+        self.floor = floor
+        self.skip = skip
+
+    def fit(self, X: Any, y: Any = None) -> Log2:
+        """Check the data, an array or sparse matrix, and remember the names of the features."""
+        check_real("floor", self.floor, above=0)
+        forget_fit(self)
+        self._validated(X, reset=True)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the logarithm of an array or, as CSR, of a sparse matrix."""
+        check_is_fitted(self, "n_features_in_")
+        return log2_floor(self._validated(X, reset=False), self.floor, self.skip)
+
+    def _validated(self, X: Any, reset: bool) -> Any:
+        how = {"accept_sparse": "csr", "dtype": _FLOATS, "ensure_all_finite": "allow-nan"}
+        return validate_data(self, X, reset=reset, **how)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -70,19 +70,19 @@ class Verdict(Record):
         labels to exchange.
     """
 
-    answer: Answer
-    p_value: float | None
-    n_draws: int
-    at_most: bool
-    stopped_early: bool
     statistic: str
     statistic_sizes: tuple[int, ...]
     scheme: str
-    observed: float | None
-    draws: tuple[float, ...]
-    interval: Interval | None
     chance: float
-    reason: str | None
+    answer: Answer = "not tested"
+    p_value: float | None = None
+    n_draws: int = 0
+    at_most: bool = False
+    stopped_early: bool = False
+    observed: float | None = None
+    draws: tuple[float, ...] = ()
+    interval: Interval | None = None
+    reason: str | None = "no test"
 
     def judged(self, interval: Interval) -> Verdict:
         """Return the verdict that belongs to a balanced accuracy."""
@@ -129,16 +129,12 @@ def exchangeable_units(samples: Samples) -> tuple[IntArray, IntArray]:
     Strata lie within batches.
     """
     n = samples.codes.size
-    lots = np.zeros(n, dtype=np.intp)
+    rank, lots = np.argsort(samples.order), np.zeros(n, dtype=np.intp)
     for values in samples.batches.values():
         pairs = np.stack([lots, np.unique(values, return_inverse=True)[1]])
         lots = np.unique(pairs, axis=1, return_inverse=True)[1].ravel()
-    rank = np.empty(n, dtype=np.intp)
-    rank[samples.order] = np.arange(n)
     if samples.groups is None:
-        stratum = np.empty(n, dtype=np.intp)
-        stratum[rank] = lots
-        return rank, stratum
+        return rank, lots[samples.order]
     names: list[tuple[Any, ...]] = []
     unit = np.empty(n, dtype=np.intp)
     for group in range(int(samples.groups.max()) + 1):
@@ -246,21 +242,7 @@ def run_test(
     grouped, lots = samples.groups is not None, bool(samples.batches)
     scheme = " and ".join([*["groups"] * grouped, *["batches"] * lots]) or "free"
     sizes = tested_sizes(procedure.estimator, samples.X.shape[1])
-    none = Verdict(
-        answer="not tested",
-        p_value=None,
-        n_draws=0,
-        at_most=False,
-        stopped_early=False,
-        statistic="sizes" if sizes else "procedure",
-        statistic_sizes=sizes,
-        scheme=scheme,
-        observed=None,
-        draws=(),
-        interval=None,
-        chance=1 / samples.n_classes,
-        reason="no test",
-    )
+    none = Verdict("sizes" if sizes else "procedure", sizes, scheme, 1 / samples.n_classes)
     if not n_permutations:
         return none
     if not can_permute(samples.codes, *exchangeable_units(samples)):

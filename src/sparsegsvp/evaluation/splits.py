@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
-from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._typing import Float64Array, IntArray
@@ -166,46 +166,33 @@ def _bits(values: Any) -> NDArray[np.uint64]:
     return _mix(numbers.view(np.uint64))
 
 
-def _columns(X: Any) -> Any:
-    """Return a frame's cells as numbers, columns of other cells as digests of their text."""
-    if not hasattr(X, "iloc"):
-        return X if sparse.issparse(X) else np.asarray(X)
-    if all(kind.kind in "biuf" for kind in X.dtypes):
-        return X.to_numpy()
-    columns = []
-    for j in range(X.shape[1]):
-        column = X.iloc[:, j]
-        if column.dtype.kind in "biuf":
-            columns.append(column.to_numpy(dtype=np.float64))
-        else:
-            texts = (hashlib.blake2b(str(v).encode(), digest_size=6).digest() for v in column)
-            columns.append(np.array([int.from_bytes(text, "big") for text in texts], dtype=float))
-    return np.column_stack(columns)
+def _cells(X: Any) -> Any:
+    return X if sparse.issparse(X) else np.asarray(X)
 
 
 def row_keys(X: Any) -> NDArray[np.uint64]:
     """Return one key per row, equal for equal rows, whatever the order of rows and columns.
 
     A column is known by the sum of its scrambled values, and a row by the sum of its values
-    scrambled with their columns; sums do not depend on an order.
+    scrambled with their columns; sums do not depend on an order. Of rows that hold texts, that of
+    the columns counts.
     """
-    table = _columns(X)
+    table = _cells(X)
     keys = np.zeros(table.shape[0], dtype=np.uint64)
+    if table.dtype.kind not in "biuf":
+        texts = ("\0".join(map(str, row)).encode() for row in table)
+        digests = [hashlib.blake2b(text, digest_size=8).digest() for text in texts]
+        return np.array([int.from_bytes(part, "big") for part in digests], dtype=np.uint64)
+    columns = np.zeros(table.shape[1], dtype=np.uint64)
     if sparse.issparse(table):
         table = table.tocsr(copy=True)
         table.sum_duplicates()
         table.eliminate_zeros()
         bits, rows = _bits(table.data), np.repeat(np.arange(keys.size), np.diff(table.indptr))
-        columns = np.zeros(table.shape[1], dtype=np.uint64)
         np.add.at(columns, table.indices, bits)
         np.add.at(keys, rows, _mix(bits ^ _mix(columns)[table.indices]))
         return keys
-    if table.dtype.kind not in "biuf":
-        texts = [hashlib.blake2b(repr(row.tolist()).encode(), digest_size=8) for row in table]
-        return np.array([int.from_bytes(text.digest(), "big") for text in texts], dtype=np.uint64)
-    step = max(1, _BLOCK // max(1, table.shape[1]))
-    blocks = [slice(start, start + step) for start in range(0, keys.size, step)]
-    columns = np.zeros(table.shape[1], dtype=np.uint64)
+    blocks = list(gen_batches(keys.size, max(1, _BLOCK // max(1, table.shape[1]))))
     for block in blocks:
         columns += _bits(table[block]).sum(axis=0, dtype=np.uint64)
     columns = _mix(columns)
@@ -242,25 +229,22 @@ def make_folds(
     codes = (samples.codes if codes is None else codes)[samples.order]
     groups = None if samples.groups is None else samples.groups[samples.order]
     counts = np.bincount(codes)
-    if counts.min() < n_splits or (groups is not None and groups.max() + 1 < n_splits):
-        what = "samples of class" if counts.min() < n_splits else "groups, with class"
-        label = samples.classes.tolist()[counts.argmin()]
-        least = int(counts.min()) if counts.min() < n_splits else int(groups.max()) + 1  # type: ignore[union-attr]
-        raise ValueError(f"n_splits={n_splits} exceeds the {least} {what} {label!r}: use fewer.")
+    what, least = f"samples of class {samples.classes.tolist()[counts.argmin()]!r}", counts.min()
+    if least >= n_splits and groups is not None:
+        what, least = "groups", groups.max() + 1
+    if least < n_splits:
+        raise ValueError(f"n_splits={n_splits} exceeds the {least} {what}: use fewer.")
     folds = []
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
     for repeat in range(n_repeats):
-        options: dict[str, Any] = {"shuffle": True, "random_state": derive_seed(seed, repeat)}
-        kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-        parts = kind(n_splits, **options).split(codes, codes, groups)
-        for index, (train, test) in enumerate(parts):
+        parts = kind(n_splits, shuffle=True, random_state=derive_seed(seed, repeat))
+        for index, (train, test) in enumerate(parts.split(codes, codes, groups)):
+            if np.bincount(codes[train], minlength=counts.size).min() < 2:
+                raise ValueError(
+                    f"fold {index} of repeat {repeat} would train with fewer than two samples of "
+                    "a class: use more folds, or merge the groups that hold a whole class."
+                )
             folds.append(Fold(repeat, index, samples.order[train], samples.order[test]))
-    for fold in folds:
-        inside = np.bincount(codes[np.argsort(samples.order)[fold.train]], minlength=counts.size)
-        if inside.min() < 2:
-            raise ValueError(
-                f"fold {fold.index} of repeat {fold.repeat} would train with fewer than two "
-                "samples of a class: use more folds, or merge the groups that hold a whole class."
-            )
     return folds
 
 
@@ -330,12 +314,12 @@ def count_twins(X: Any, groups: IntArray | None) -> int:
     n = X.shape[0]
     if not 10 <= n <= _MOST_TWINS or X.shape[1] < 2:
         return 0
-    table = _columns(X)
+    table = _cells(X)
     if table.dtype.kind not in "biuf":
         return 0
-    gram, step = np.zeros((n, n)), max(1, _BLOCK // n)
-    for start in range(0, table.shape[1], step):
-        block = table[:, start : start + step]
+    gram = np.zeros((n, n))
+    for columns in gen_batches(table.shape[1], max(1, _BLOCK // n)):
+        block = table[:, columns]
         Z = np.array(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a column with no value at all

@@ -565,7 +565,7 @@ def _table_of(
         opening = f"read {draft.X.shape[0]} samples and {draft.X.shape[1]} features from {source}"
         table = _finished(draft, f"{opening} ({draft.kind})", source, digest, target, positive)
     if log2:
-        from ..estimators.log2 import log2_floor  # scikit-learn takes a second to load
+        from ..estimators.pipeline import log2_floor  # scikit-learn takes a second to load
 
         record = (*table.record, "values are log2(max(x, 1))")
         X = log2_floor(table.X, skip=table.covariate_columns)

@@ -7,8 +7,8 @@ import numpy as np
 from scipy import linalg
 
 from .._typing import IntArray
-from .base import Array, PlaneFit, PlanePairClassifier, lowest, moment_factor, shorten
-from .gepsvm import ridge_plane, ridge_planes, ridge_slope
+from .base import Array, PlaneFit, PlanePairClassifier, flat_plane, lowest, moment_factor, shorten
+from .gepsvm import ridge_plane, ridge_slope
 
 
 @dataclass(frozen=True)
@@ -125,13 +125,13 @@ class IRQM(PlanePairClassifier):
     delta: float = 1.0
     tol: float = 1e-6
     max_iter: int = 500
-    _bounds: ClassVar = {"rho": {"above": 0, "most": 1}, "p": {"above": 0}, "delta": {"above": 0}}
+    _rules: ClassVar = {"rho": {"above": 0, "most": 1}, "p": {"above": 0}, "delta": {"above": 0}}
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
         gains = single_gains(moment_factor(A), moment_factor(B), self.delta)
         best = gains.max()
         if best <= 1e-10:  # the bias alone has 1 / (1 + delta)
-            return PlaneFit.bias_only(len(gains))
+            return PlaneFit(flat_plane(len(gains)), [np.nan])
         starts = np.flatnonzero(gains >= self.rho * best), np.array([gains.argmax()])
         ends = (self._climb(A, B, features, self.rho * best) for features in starts)
         return lowest(ends, margin=10.0 * self.tol)
@@ -155,5 +155,5 @@ class IRQM(PlanePairClassifier):
         z[:-1][np.abs(z[:-1]) <= count.eps] = 0.0
         return PlaneFit(z, history, score[:-1], len(history) - 1, converged)
 
-    def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
-        return ridge_planes(A, B, self.delta)
+    def _refit_plane(self, A: Array, B: Array) -> PlaneFit:
+        return ridge_plane(A, B, self.delta)

@@ -4,10 +4,9 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 
-from .._validate import check_choice
-from .base import Array, PlaneFit, PlanePairClassifier, RowSpace, lowest, with_bias
+from .base import Array, PlaneFit, PlanePairClassifier, lowest, row_space, with_bias
 from .gepsvm import ridge_plane
 
 # Smoothing of absolute values in the reweighted steps, in units of the other class's mean distance,
@@ -104,23 +103,25 @@ class NPSVM(PlanePairClassifier):
     p: float = 1.0
     tol: float = 1e-6
     max_iter: int = 5000
-    _bounds: ClassVar = {"delta": {"above": 0}, "p": {"above": 0, "most": 2}}
-
-    def _check_parameters(self) -> None:
-        check_choice("penalty", self.penalty, (None, "l2", "lp"))
+    _rules: ClassVar = {
+        "penalty": (None, "l2", "lp"),
+        "delta": {"above": 0},
+        "p": {"above": 0, "most": 2},
+    }
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
         p = float(self.p) if self.penalty == "lp" else 2.0
-        space = RowSpace.of([A, B]) if p == 2.0 else RowSpace([with_bias(A), with_bias(B)], None)
-        ends, (A_, B_) = [], space.blocks
+        (Ae, Be), basis = [with_bias(A), with_bias(B)], sparse.eye_array(A.shape[1] + 1)
+        if p == 2.0:
+            (Ae, Be), basis = row_space([A, B])
+        ends = []
         for z in starts(A, B):
-            u = z if space.basis is None else space.basis.T @ z
             if self.penalty is None:
-                u, history, converged = self._ascend(A_, B_, u)
+                u, history, converged = self._ascend(Ae, Be, basis.T @ z)
             else:
-                u, history, converged = self._reweight(A_, B_, u, self.delta, p)
+                u, history, converged = self._reweight(Ae, Be, basis.T @ z, self.delta, p)
             n_iter = max(len(history) - 1, 1)
-            ends.append(PlaneFit(space.lift(u), history, n_iter=n_iter, converged=converged))
+            ends.append(PlaneFit(basis @ u, history, n_iter=n_iter, converged=converged))
         return lowest(ends, margin=10.0 * self.tol)
 
     def _ascend(self, A: Array, B: Array, z: Array) -> tuple[Array, list[float], bool]:

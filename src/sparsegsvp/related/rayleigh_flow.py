@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from .._typing import IntArray
-from .base import Array, PlaneFit, PlanePairClassifier, lowest
-from .gepsvm import ridge_plane, ridge_planes, ridge_slope
+from .base import Array, PlaneFit, PlanePairClassifier, flat_plane, lowest
+from .gepsvm import ridge_plane, ridge_slope
 
 
 def heaviest(z: Array, k: int) -> IntArray:
@@ -58,12 +58,11 @@ class TruncatedRayleighFlow(PlanePairClassifier):
     tau: float = 1.0
     tol: float = 1e-9
     max_iter: int = 1000
-    _bounds: ClassVar = {"tau": {"above": 0}}
+    _rules: ClassVar = {"tau": {"above": 0}}
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
         k = min(self.n_features or 10, A.shape[1])
-        flat = np.append(np.zeros(A.shape[1]), 1.0)
-        steep = ridge_slope(A, B, self.tau, flat, 1.0 + self.tau)
+        steep = ridge_slope(A, B, self.tau, flat_plane(A.shape[1]), 1.0 + self.tau)
         starts = [heaviest(z, k) for z in (steep, ridge_plane(A, B, self.tau).z)]
         return lowest((self._flow(A, B, k, kept) for kept in starts), margin=1e-9)
 
@@ -92,5 +91,5 @@ class TruncatedRayleighFlow(PlanePairClassifier):
                 eta *= 0.5
         return PlaneFit(plane.z, history, np.abs(slope[:-1]), len(history), converged)
 
-    def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
-        return ridge_planes(A, B, self.tau)
+    def _refit_plane(self, A: Array, B: Array) -> PlaneFit:
+        return ridge_plane(A, B, self.tau)

@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 from scipy import linalg
 
-from .base import Array, PlaneFit, PlanePairClassifier, moment_factor, shorten
-from .gepsvm import ridge_plane, ridge_planes
+from .base import Array, PlaneFit, PlanePairClassifier, flat_plane, moment_factor, shorten
+from .gepsvm import ridge_plane
 from .lasso import lasso
 
 # How often the l1 weight of a plane that loses every feature is halved.
@@ -112,7 +112,7 @@ class SparsePSVM(PlanePairClassifier):
     delta: float = 1.0
     tol: float = 1e-6
     max_iter: int = 1000
-    _bounds: ClassVar = {"l1": {"above": 0, "most": 1}, "l2": {"above": 0}, "delta": {"above": 0}}
+    _rules: ClassVar = {"l1": {"above": 0, "most": 1}, "l2": {"above": 0}, "delta": {"above": 0}}
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
         start = ridge_plane(A, B, self.delta)
@@ -125,7 +125,7 @@ class SparsePSVM(PlanePairClassifier):
             plane = steps.run(target, 0.5**halving * l1, self.tol, self.max_iter)
             if plane is not None:
                 return plane
-        return PlaneFit.bias_only(A.shape[1])
+        return PlaneFit(flat_plane(A.shape[1]), [np.nan])
 
-    def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
-        return ridge_planes(A, B, self.delta)
+    def _refit_plane(self, A: Array, B: Array) -> PlaneFit:
+        return ridge_plane(A, B, self.delta)

@@ -22,19 +22,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_selection import RFE, SelectKBest, chi2, f_classif, mutual_info_classif
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from .._typing import Progress
 from ..datasets import Dataset
-from ..estimators import GSVPSVM, GSVPSVMCV, PGDGSVPSVM
-from ..estimators.elbow import elbow_features
+from ..estimators import GSVPSVM, GSVPSVMCV, PGDGSVPSVM, elbow_features
 from ..estimators.pgd import fit_together
-from ..evaluation.baselines import common_classifier
 from ..evaluation.cache import Cache, digest, run_pieces
 from ..evaluation.compare import with_size
 from ..solvers.pgd import pgd_planes
@@ -273,7 +272,8 @@ def selectors(
     results: Results = {f"{name}, {k}": {"scores": []} for name in names for k in sizes}
     for seed, name, k in product(seeds, names, sizes):
         parts, made = STUDIES[study].split_of(data, seed), results[f"{name}, {k}"]
-        steps = MinMaxScaler(clip=True), with_size(SELECTORS[name], k), common_classifier()
+        logistic = LogisticRegression(class_weight="balanced", max_iter=2000)
+        steps = MinMaxScaler(clip=True), with_size(SELECTORS[name], k), StandardScaler(), logistic
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of constant features, which come last
             model = make_pipeline(*steps).fit(*parts.train)
