@@ -19,7 +19,7 @@ from .._typing import Float64Array, IntArray
 from .._validate import check_choice, forget_fit, warn_caller
 from ..linalg.rows import check_class_sizes, check_extremes
 from ..solvers.pgd import Conventions, PGDPlane, PGDResult, Prox, pgd_planes, random_start
-from .pipeline import SupportSelector
+from .pipeline import _FLOATS, SupportSelector
 
 ElbowRule = Literal["chord", "full-chord"]
 
@@ -31,28 +31,22 @@ _STRAIGHT = 1e-12
 def find_elbow(weights: ArrayLike, *, rule: ElbowRule = "chord") -> int | None:
     r"""Find how many of the largest weights lie up to the elbow of the sorted curve.
 
-    Sort :math:`|w|` in descending order, :math:`s_0 \ge s_1 \ge \dots`, and join the first
-    and the last point by a chord. The elbow is the point with the largest distance to it,
-    the first one if several share it, and every point up to and including it is kept.
+    Sort :math:`|w|` in descending order and join the first and the last point by a chord. The elbow
+    is the point with the largest distance to it, the first one if several share it.
 
     Parameters
     ----------
     weights : array-like of shape (n_features,)
     rule : {"chord", "full-chord"}, default="chord"
-        "chord" first removes a constant head and tail, all but the point next to the curve,
-        so a long tail of zeros does not flatten the chord. This is what the paper's
-        knee-finding library does. "full-chord" joins the very first and the very last point,
-        which is what the paper's text says.
+        "chord" first removes a constant head and tail, all but the point next to the curve, so a
+        long tail of zeros does not flatten the chord: what the paper's knee-finding library does.
+        "full-chord" joins the very first and the very last point: what the paper's text says.
 
     Returns
     -------
     int or None
-        The number of weights kept, or None where the curve has no elbow: fewer than three
-        points left, a constant curve, or a straight one.
-
-    References
-    ----------
-    U. O. Ugwu and M. Kirby, arXiv:2410.03978 (2024), Algorithm 3.
+        The number of weights up to and including the elbow, or None where there is none: fewer
+        than three points left, a constant curve, or a straight one.
 
     Examples
     --------
@@ -104,8 +98,6 @@ def elbow_features(weights: ArrayLike, *, rule: ElbowRule = "chord") -> NDArray[
     >>> from sparsegsvp.estimators import elbow_features
     >>> elbow_features([0.1, -9.0, 8.0, 0.0, 0.0])
     array([1, 2, 0])
-    >>> elbow_features([0.0, 1.0, 0.0])
-    array([1])
     """
     kept = find_elbow(weights, rule=rule)
     magnitudes = np.abs(np.asarray(weights, dtype=np.float64))
@@ -132,11 +124,9 @@ def encode_labels(estimator: Any, labels: NDArray[Any], *, multiclass: bool = Fa
 
 
 class NearerPlane(ClassifierMixin, SupportSelector):
-    """A classifier by two planes, ``planes_`` and ``plane_intercepts_``: the nearer one decides.
+    """A classifier by the nearer of two planes, which have unit normals in standardised units.
 
-    The planes have unit normals in standardised units, so that ``X @ planes_.T +
-    plane_intercepts_`` are signed distances there. The decision is not linear in X, so there is
-    no ``coef_``.
+    The decision is not linear in X, so there is no ``coef_``.
     """
 
     classes_: NDArray[Any]
@@ -149,7 +139,7 @@ class NearerPlane(ClassifierMixin, SupportSelector):
         It is positive where `predict` gives ``classes_[1]``; 0, a tie, goes to ``classes_[0]``.
         """
         check_is_fitted(self)
-        table: NDArray[Any] = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        table: NDArray[Any] = validate_data(self, X, reset=False, dtype=_FLOATS)
         panel = np.flatnonzero(self.support_)
         signed = table[:, panel] @ self.planes_[:, panel].T + self.plane_intercepts_
         return np.abs(signed[:, 0]) - np.abs(signed[:, 1])
@@ -180,7 +170,7 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
 
     It is here for comparison and reproduction. The objective has no minimiser, as the penalty falls
     when z shrinks and the quotient stays: what is selected depends on the start, the step and the
-    cap on iterations.
+    cap on iterations. `GSVPSVM` solves a relative of the problem that has one.
 
     Parameters
     ----------
@@ -216,15 +206,6 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
     cycles_ : ndarray of shape (2,), int
         The iteration from which a plane jumps between two points to the end, -1 where it does not.
 
-    See Also
-    --------
-    GSVPSVM : A regularised relative of the problem, with a minimiser.
-
-    Notes
-    -----
-    Each class is copied once, standardised, in double precision, as for the published results:
-    thousands of iterations run on it. A constant feature starts and stays at zero.
-
     References
     ----------
     U. O. Ugwu and M. Kirby, Optimizing Sparse Generalized Singular Vectors for Feature
@@ -239,8 +220,6 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
     >>> model = PGDGSVPSVM(q=0.1, delta=0.02, step_size=0.025, conventions="code").fit(X, y)
     >>> model.converged_
     array([ True,  True])
-    >>> sorted({*model.features_[0], *model.features_[1]}) == list(model.get_support(indices=True))
-    True
     """
 
     q: float | None = None
@@ -256,17 +235,7 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
     random_state: int | np.random.RandomState | None = 42
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> PGDGSVPSVM:
-        """Fit both planes and cut each at its elbow.
-
-        Parameters
-        ----------
-        X, y : array-like of shapes (n_samples, n_features) and (n_samples,)
-            The samples and their two classes.
-
-        Returns
-        -------
-        self
-        """
+        """Fit both planes, on samples of two classes, and cut each at its elbow."""
         fit_together([self], X, y)
         for label, done, since in zip(self.classes_.tolist(), self.converged_, self.cycles_):
             what = (
@@ -324,18 +293,14 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
 
 
 def fit_together(models: Sequence[PGDGSVPSVM], X: ArrayLike, y: ArrayLike) -> None:
-    """Fit several models to the same samples, sharing every pass over them.
+    """Fit several models to the same samples, sharing every pass over them (see `pgd_planes`).
 
-    Many fits take a fraction of the time they take one by one, and agree with these up to
-    rounding (see `sparsegsvp.solvers.pgd.pgd_planes`). A plane that reaches its cap is told
-    by ``converged_`` alone, not by a warning.
+    A plane that reaches its cap is told by ``converged_`` alone, not by a warning.
     """
     planes: list[PGDPlane] = []
     for model in models:
         forget_fit(model)
-        table, labels = validate_data(
-            model, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2
-        )
+        table, labels = validate_data(model, X, y, dtype=_FLOATS, ensure_min_samples=2)
         codes = encode_labels(model, labels)
         if not planes:
             check_extremes(float(table.min()), float(table.max()), table.dtype, "X")
@@ -344,8 +309,7 @@ def fit_together(models: Sequence[PGDGSVPSVM], X: ArrayLike, y: ArrayLike) -> No
         planes += model._planes(varies)
     blocks = [(table[codes == k] - scaler.mean_) / scaler.scale_ for k in (0, 1)]
     for block in blocks:
-        # A column of zeros gives no gradient, and the start is zero there: never selected.
-        block[:, ~varies] = 0.0
+        block[:, ~varies] = 0.0  # no gradient, and the start is zero there: never selected
     results = pgd_planes(blocks[0], blocks[1], planes)
     for model, first, second in zip(models, results[::2], results[1::2]):
         model.mean_, model.scale_ = scaler.mean_, scaler.scale_

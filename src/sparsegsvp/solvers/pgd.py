@@ -8,9 +8,7 @@ is lowered by y = z - step * grad r(z), followed by a proximal step. Kept as pub
 change when z is scaled while the penalty shrinks with z, so h has no minimiser, and where the
 iteration stops depends on the start, the step and the cap.
 
-U. O. Ugwu and M. Kirby, Optimizing Sparse Generalized Singular Vectors for Feature Selection in
-Proximal Support Vector Machines with Application to Breast and Ovarian Cancer Detection,
-arXiv:2410.03978 (2024).
+U. O. Ugwu and M. Kirby, arXiv:2410.03978 (2024).
 """
 
 from __future__ import annotations
@@ -75,13 +73,10 @@ class PGDResult:
     ----------
     w, b : ndarray of shape (n_features,) and float
         Normal and bias; the bias is 0 without a column of ones.
-    n_iter : int
-        Iterations.
-    converged : bool
-        Whether the stopping rule fired before the cap. It says that h changed little in one
-        step, not that the point is stationary.
+    n_iter, converged : int and bool
+        Iterations, and whether the stopping rule fired before the cap. It says that h changed
+        little in one step, not that the point is stationary.
     history : PGDHistory
-        The course of the iteration.
     """
 
     w: Vector
@@ -114,19 +109,15 @@ def l1_pgd_gsvp(
         Anything with ``shape``, ``A @ v`` and ``A.T @ v``.
     delta : float
         The penalty, the bias included.
-    step_size : float, default=1e-3
-    backtracking : bool, default=False
-        Halve the step whenever the quotient rises above its quadratic model; ``step_size`` is
-        then the first one tried.
-    max_iter : int, default=10000
-    tol : float, default=1e-4
-        Stop when the relative change of the objective is below it.
-    z0 : ndarray of shape (n_features + bias,), optional
+    step_size, backtracking : float, default=1e-3, and bool, default=False
+        The step; with backtracking the first, halved whenever the quotient rises above its
+        quadratic model.
+    max_iter, tol : int, default=10000, and float, default=1e-4
+        Stop at the cap, or when the relative change of the objective is below tol.
+    z0, random_state : ndarray of shape (n_features + bias,), optional, and seed, default=42
         Start. By default uniform on [0, 1), divided by its norm.
     bias : bool, default=True
         Act as if A and B had a column of ones appended.
-    random_state : int, RandomState or None, default=42
-        Seed of the default start.
 
     Returns
     -------
@@ -168,10 +159,8 @@ def lq_pgd_gsvp(
 ) -> PGDResult:
     r"""Algorithm 2: proximal gradient for the lq-penalised quotient of two matrices.
 
-    .. math::
-
-        \min_z \frac{\|Az\|_2^2}{\|Bz\|_2^2}
-        + \delta \sum_f (z_f^2 + \epsilon^2)^{(q-2)/2} z_f^2
+    .. math:: \min_z \frac{\|Az\|_2^2}{\|Bz\|_2^2}
+              + \delta \sum_f D_f z_f^2, \qquad D_f = (z_f^2 + \epsilon^2)^{(q-2)/2}
 
     The proximal step divides each coordinate by 1 + step * delta * D_f, so small entries
     become tiny but never zero.
@@ -211,9 +200,7 @@ def lq_pgd_gsvp(
         if isinstance(matrix, np.ndarray) and not np.isfinite(matrix).all():
             raise ValueError(f"{name} holds NaN or infinity. Impute or drop these values first.")
     if A.shape[1] != B.shape[1]:
-        raise ValueError(
-            f"A and B must have the same features, got {A.shape[1]} and {B.shape[1]} columns."
-        )
+        raise ValueError(f"A and B must have the same features, got {A.shape[1]} and {B.shape[1]}.")
     size = A.shape[1] + bias
     start = random_start(size, random_state) if z0 is None else np.array(z0, dtype=np.float64)
     if start.shape != (size,) or not np.isfinite(start).all():
@@ -239,14 +226,12 @@ def lq_prox(y: Vector, weight: float, q: float) -> Vector:
     Parameters
     ----------
     y : ndarray
-        Where the gradient step ended.
     weight, q : float
         The weight w of the penalty, at least 0, and the exponent, in (0, 1].
 
     Returns
     -------
-    ndarray
-        The minimiser, of the shape of y.
+    ndarray of the shape of y
 
     Examples
     --------
