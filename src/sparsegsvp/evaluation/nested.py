@@ -39,7 +39,6 @@ from .splits import (
     make_folds,
     most_splits,
     read_samples,
-    row_keys,
 )
 from .stability import COLUMNS, HALVES, PAIRS, PanelStability, half_samples
 
@@ -382,7 +381,7 @@ def _sample_flags(samples: Samples) -> list[Flag]:
     """Look for samples that may be on both sides of a split; warn of them."""
     n, counts = samples.codes.size, np.bincount(samples.codes)
     code, said = "duplicates", "exact duplicates of another row"
-    alike = count_duplicates(row_keys(samples.X), samples.groups)
+    alike = count_duplicates(samples)
     if not alike:
         code, said = "twins", "far more like another row than chance allows"
         alike = count_twins(samples.X, samples.groups)
