@@ -42,4 +42,4 @@ size.round(2)
 # %%
 # What each feature took from the criterion when it was chosen.
 model = GSVPSVM(n_features=6).fit(adata.X, types)
-ax = plots.weights(model.feature_importances_, names=adata.var_names)
+ax = plots.elbow(model.feature_importances_, names=adata.var_names)

@@ -16,7 +16,7 @@ theirs                                 here
 ``classification(..., "truncate")``    `sparsegsvp.PGDGSVPSVM`, ``fit`` and the batch rule
 ``WNPSVMpredict``                      ``reproduce.runs.batch_normalised_predict``
 ``myelbow``, ``KneeFinder``            ``PGDGSVPSVM.elbows_``, `sparsegsvp.estimators.find_elbow`
-``combined_plots``                     ``plots.weights``, ``plots.history``
+``combined_plots``                     ``plots.elbow``, ``plots.history``
 ``top_features``                       ``PGDGSVPSVM.features_``
 ``test_model``                         the batch rule with ``weights_``, before the cut
 ``Lqplots``, ``computeavgjac``         a loop over q, `sparsegsvp.metrics.average_jaccard`
@@ -40,7 +40,7 @@ warnings.simplefilter("ignore")  # of runs that end at the cap; look at converge
 # test.
 data = load_breast_cancer()
 parts = paper_split(data.X, data.y, second_split=0.4)
-print({part: len(y) for part, (_, y) in vars(parts).items()})
+print({part: len(y) for part, (_, y) in parts._asdict().items()})
 
 
 # %%
@@ -80,7 +80,7 @@ report(model, "test", cut=False)
 # Their figure of a run: sorted weights with the elbow, objective, relative error.
 fig, axes = plt.subplots(1, 3, figsize=(12, 3.4), layout="constrained")
 for w in model.weights_:
-    plots.weights(w, ax=axes[0])
+    plots.elbow(w, ax=axes[0])
 plots.history(model, ax=axes[1])
 plots.history(model, part="relative_error", ax=axes[2])
 

@@ -244,7 +244,7 @@ def missing(key, call):
         messages[key] = f"{type(error).__name__}: {error}"
 
 missing("persist", lambda: save_model(model, sys.argv[2] + "/model.skops"))
-missing("report", lambda: plots.weights([1.0, 0.5]))
+missing("report", lambda: plots.elbow([1.0, 0.5]))
 print(json.dumps(messages))
 """
 

@@ -177,6 +177,11 @@ def _values(adata: Any, layer: str | None) -> Any:
         raise ValueError("adata.X is empty: name a layer")
     if not adata.isbacked:
         return adata.X
+    if adata.is_view:
+        raise ValueError(
+            "adata is a view of a backed AnnData, which can hold no results: call "
+            "adata.to_memory(), or leave cells out by an empty type"
+        )
     try:
         import dask.array  # noqa: F401
     except ImportError as error:

@@ -24,9 +24,8 @@ from sparsegsvp.io.errors import InputError, option
 pytest.importorskip("starlette", reason="needs the extra app")
 pytest.importorskip("uvicorn", reason="needs the extra app")
 
-from sparsegsvp.cli.options import OPTIONS
-from sparsegsvp.cli.web.forms import command_words, explain, fields
-from sparsegsvp.cli.web.runs import Runs, safe_name
+from sparsegsvp.cli.options import OPTIONS, command_words, explain, fields
+from sparsegsvp.cli.runs import Runs, safe_name
 
 LONG = 240.0  # seconds after which a step that takes a few has failed, on a busy machine too
 QUICK = {"folds": 3, "permutations": 19, "repeats": 1}

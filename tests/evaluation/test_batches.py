@@ -7,7 +7,7 @@ from sklearn.pipeline import make_pipeline
 
 from sparsegsvp import GSVPSVM, Panel, nested_evaluate
 from sparsegsvp.estimators import BatchCenterer
-from sparsegsvp.evaluation.batches import batch_folds, class_from_batch
+from sparsegsvp.evaluation.external import batch_folds, class_from_batch
 from sparsegsvp.evaluation.splits import read_samples
 
 QUICK = {"n_repeats": 1, "n_permutations": 0, "n_pairs": 0}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -138,8 +139,26 @@ def _select(name: str, paths: list[Path], given: dict[str, Any], screen: Screen)
         selection.seconds["reading"] = read - loaded
         screen.show_selection(selection.document)
         with screen.stage("writing the page"):
+            _import_skops()
             selection.write(folder, rungs=given.get("rungs", False))
     _finish(given["out"], repeat, screen)
+
+
+def _import_skops() -> None:
+    """Import skops without its list of scikit-learn's estimators, which takes most of a second.
+
+    To make the list it imports every module of scikit-learn. Models are saved and loaded by a list
+    of our own, and nobody else uses skops in this program.
+    """
+    import sklearn.utils
+
+    gather = sklearn.utils.all_estimators
+    sklearn.utils.all_estimators = list
+    try:
+        with suppress(ImportError):  # saving and loading say what is missing
+            import skops.io  # noqa: F401
+    finally:
+        sklearn.utils.all_estimators = gather
 
 
 def _read_cohort(table: Table, given: Mapping[str, Any], screen: Screen) -> Table:
@@ -190,6 +209,7 @@ def predict(
     screen = Screen()
     if out is not None:
         prepare_output(out, force=given["force"])
+    _import_skops()
     fitted = load_model(model)
     with screen:
         target = given["target"]
@@ -335,7 +355,7 @@ def app(
 
     for package in ("starlette", "uvicorn"):
         need(package, "app")
-    from .web.server import serve
+    from .server import serve
 
     screen = Screen()
 

@@ -187,12 +187,12 @@ class Screen:
 
     def show_selection(self, document: Mapping[str, Any]) -> None:
         """Say what was found and how far to trust it; then ladder, panel, scores and notices."""
-        from ..report import ladder_lines, sentences
+        from ..report import ladder_lines
 
         verdict = document["verdict"]
         self.say()
         self.say(verdict["headline"], style=_COLORS.get(verdict["answer"], "bold"))
-        for line in (*sentences(document), "", *ladder_lines(document)):
+        for line in (*verdict["sentences"], "", *ladder_lines(document)):
             self.say(line)
         self._show_panel(document)
         for name, title in _SCORES.items():

@@ -7,37 +7,28 @@ Intervals of differences hold jointly (Bonferroni), p-values are Holm's.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
-from sklearn.feature_selection import SelectFromModel, SelectKBest, f_classif
+from sklearn.feature_selection import SelectFromModel, SelectKBest
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from .._typing import Progress
-from .._validate import check_seed, close_names, derive_seed
+from .._validate import check_seed, derive_seed
 from .._versions import versions
 from ..linalg.rows import as_rows
 from ..metrics import average_jaccard, nogueira_stability, paired_differences
-from .baselines import (
-    MRMR,
-    Abess,
-    ElasticNetSelector,
-    L1Logistic,
-    RandomPanel,
-    RecursiveElimination,
-    common_classifier,
-)
+from .baselines import RANDOM_PANEL, Baseline, default_methods, find_method
 from .cache import Cache, digest, run_pieces
 from .procedure import (
     Answer,
@@ -52,100 +43,7 @@ from .result import OutOfFold, Scoring, difference_variance, frame
 from .splits import Fold, Samples, make_folds, read_samples
 
 COMPARISON = "comparison"
-RANDOM_PANEL = "random panel"
 _FIT = 21  # seed stream
-
-#: Other names that people know methods by.
-_ALIASES = {
-    "l1 logistic": "lasso l1 logistic",
-    "elastic net": "glmnet enet",
-    "random forest": "rf forest trees",
-    "gradient boosting": "gbm boosting xgboost lightgbm",
-    "RFE": "svm svmrfe recursivefeatureelimination",
-    "F test": "ttest anova",
-    "mRMR": "minimumredundancy",
-    "abess": "bestsubset",
-    "TruncatedRayleighFlow": "rifle",
-}
-#: What the methods of scikit-learn's parts do; others say it themselves.
-_LINES = {
-    "F test": "Features one by one, by analysis of variance (t-test).",
-    "random forest": "Features by their importance to 500 trees on bootstrapped samples.",
-    "gradient boosting": "Features by their importance to 100 small trees, one after the other.",
-}
-KNOWN_AS = {alias: name for name, aliases in _ALIASES.items() for alias in aliases.split()}
-
-
-def default_methods() -> dict[str, Any]:
-    """Return the methods of a comparison that names none.
-
-    Returns
-    -------
-    dict
-        From a name to an unfitted estimator: `GSVPSVM`, everything in `sparsegsvp.related`, and
-        from scikit-learn's parts the F test, mRMR, l1 logistic regression, elastic net, recursive
-        elimination, random forest and boosting; best subset selection where abess is installed.
-
-    Examples
-    --------
-    >>> from sparsegsvp.evaluation import default_methods
-    >>> {"l1 logistic", "RFE", "F test", "mRMR"} <= set(default_methods())
-    True
-    """
-    from .. import related
-    from ..estimators import GSVPSVM
-
-    importance = partial(SelectFromModel, threshold=-np.inf, max_features=10)
-    forest = RandomForestClassifier(500, class_weight="balanced")
-    boosting = GradientBoostingClassifier(subsample=0.5, max_features="sqrt")
-    kinds = {name: getattr(related, name) for name in related.__all__}
-    methods = {
-        "GSVPSVM": GSVPSVM(),
-        **{k: v() for k, v in kinds.items() if isinstance(v, type) and hasattr(v, "fit")},
-        "F test": SelectKBest(f_classif),
-        "mRMR": MRMR(),
-        "l1 logistic": make_pipeline(StandardScaler(), L1Logistic()),
-        "elastic net": make_pipeline(StandardScaler(), ElasticNetSelector()),
-        "RFE": make_pipeline(StandardScaler(), RecursiveElimination()),
-        "random forest": importance(forest),
-        "gradient boosting": importance(boosting),
-    }
-    if importlib.util.find_spec("abess") is not None:
-        methods["abess"] = Abess()
-    return methods
-
-
-def method_names() -> dict[str, str]:
-    """Return what each of `default_methods` does, in a line.
-
-    Examples
-    --------
-    >>> from sparsegsvp.evaluation import method_names
-    >>> method_names()["F test"]
-    'Features one by one, by analysis of variance (t-test).'
-    """
-    lines = {}
-    for name, method in default_methods().items():
-        last = method.steps[-1][1] if isinstance(method, Pipeline) else method
-        lines[name] = (type(last).__doc__ or "").strip().partition("\n")[0]
-    return lines | _LINES
-
-
-def find_method(name: str) -> str:
-    """Return how `default_methods` spells a name, whatever its capitals, blanks and dashes."""
-
-    def folded(text: str) -> str:
-        return "".join(c for c in text.lower() if c.isalnum())
-
-    known = {folded(key): key for key in default_methods()}
-    key = folded(name)
-    if key in known:
-        return known[key]
-    if KNOWN_AS.get(key) in known.values():
-        return KNOWN_AS[key]
-    close = close_names(name, list(known.values()))
-    hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
-    raise ValueError(f"there is no method {name!r} among {list(known.values())}.{hint}")
 
 
 # ------------------------------------------------------------------------------ the result
@@ -338,7 +236,7 @@ def _check_methods(methods: Mapping[str, Any] | Sequence[str] | None) -> dict[st
     for name, estimator in chosen.items():
         if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
             raise ValueError(f"method {name!r} is not an estimator; give an instance.")
-    chosen.setdefault(RANDOM_PANEL, RandomPanel())
+    chosen.setdefault(RANDOM_PANEL, Baseline(RANDOM_PANEL))
     return chosen
 
 
@@ -382,7 +280,8 @@ def _judge(
     if not panel.size:
         raise ValueError("it gave an empty panel.")
     columns = [as_rows(part).columns(np.sort(panel)) for part in (train, test)]
-    judge = common_classifier().fit(columns[0], labels)
+    logistic = LogisticRegression(class_weight="balanced", max_iter=2000)
+    judge = make_pipeline(StandardScaler(), logistic).fit(columns[0], labels)
     said = answer(judge, columns[1], samples.classes)
     own, native = selected_features(model, train.shape[1]), None
     if hasattr(model, "predict") and own is not None and own.size == size:
@@ -419,8 +318,8 @@ def _size_parameter(estimator: Any) -> str | None:
 def _serves_all_sizes(estimator: Any) -> bool:
     """Tell whether the order is the same for every size, so that one fit serves them all."""
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    sized_after = isinstance(last, SelectKBest | SelectFromModel)
-    return sized_after or bool(getattr(last, "order_ignores_size", False))
+    ordered = isinstance(last, SelectKBest | SelectFromModel) or _size_parameter(estimator) is None
+    return ordered or bool(getattr(last, "order_ignores_size", False))
 
 
 # ------------------------------------------------------------------------ from folds to rows

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from .._typing import Float64Array, IntArray, Progress
 from .._validate import check_integer, check_real, check_seed, derive_seed
 from ..metrics import Interval, move_prior
-from .batches import LEFT_OUT, BatchAudit, audit_batch, batch_folds
 from .cache import Clock
+from .external import LEFT_OUT, BatchAudit, audit_batch, batch_folds
 from .permutation import PERMUTATIONS, run_test
 from .procedure import (
     SIZES,

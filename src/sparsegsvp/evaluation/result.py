@@ -21,7 +21,7 @@ from ..metrics import Calibration, Difference, Interval
 from .splits import Fold, Samples, holdout_ratio
 
 if TYPE_CHECKING:
-    from .batches import BatchAudit
+    from .external import BatchAudit
     from .permutation import Verdict
     from .stability import PanelStability
 

@@ -13,6 +13,7 @@ import gzip
 import io
 import itertools
 import os
+import re
 import zlib
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -477,3 +478,34 @@ def names_in(given: Iterable[str], known: Collection[str]) -> tuple[str, ...]:
         parts = [part.strip() for part in text.split(",")]
         names += [text] if text in known else [part for part in parts if part] or [text]
     return tuple(dict.fromkeys(names))
+
+
+# --- tables for spreadsheets -----------------------------------------------------------
+
+_FORMULA = re.compile("[ \u00a0]*[-=+@＝＋－＠]")
+_CELL_ENDS = re.compile("([;\t\r\n])")  # where another locale, or another line, begins a cell
+
+
+def harmless(text: str) -> str:
+    """Put an apostrophe before all that a spreadsheet would run as a formula.
+
+    Where the list separator is a semicolon, as in much of Europe, or a tab, cells also begin
+    within a cell, and lines in any case. Plain numbers such as -1 stay as they are.
+    """
+    cells = _CELL_ENDS.split(text)
+    runs = [bool(_FORMULA.match(cell)) and not looks_numeric(cell) for cell in cells]
+    safe = "".join(f"'{cell}" if run else cell for cell, run in zip(cells, runs))
+    return f"'{safe}" if text.lstrip(" \u00a0").startswith(("\t", "\r", "\n")) else safe
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Format rows as CSV: text made harmless, numbers so that they read back exactly."""
+    return "".join(",".join(map(_csv_cell, line)) + "\n" for line in (header, *rows))
+
+
+def _csv_cell(cell: Any) -> str:
+    if not isinstance(cell, str):
+        return "" if cell is None else repr(cell.item() if hasattr(cell, "item") else cell)
+    text = harmless(cell)
+    # Python's writer leaves a lone carriage return unquoted, and its reader then fails.
+    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',;"\t\r\n') else text

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.impute import SimpleImputer
 
 from .._typing import Float64Array
+from .._validate import check_real
 from ..estimators.pipeline import last_step, prepared_rows
 from ..evaluation import (
     ExternalValidation,
@@ -48,14 +49,29 @@ def sample_names(table: Table) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """What a model says of the samples of a table; see `predict_table`."""
+    """What a model says of the samples of a table; see `predict_table`.
+
+    Attributes
+    ----------
+    classes : tuple of str
+    labels : ndarray of shape (n_samples,)
+    proba : ndarray of shape (n_samples, n_classes) or None
+        None for a model that gives no probabilities.
+    shares : ndarray of shape (n_classes,) or None
+        The class shares that labels and probabilities are for; None if these are unknown.
+    imputed : dict of str to int
+        How many missing values were filled in each feature that had any.
+    shift : list of FeatureShift or None
+        How the values differ from those of training.
+    table : Table
+    """
 
     classes: tuple[str, ...]
     labels: np.ndarray
-    proba: Float64Array | None  # one column a class; None for a model without
-    shares: Float64Array | None  # that labels and probabilities are for; None if unknown
-    imputed: dict[str, int]  # missing values that were filled, by feature
-    shift: list[FeatureShift] | None  # how the values differ from those of training
+    proba: Float64Array | None
+    shares: Float64Array | None
+    imputed: dict[str, int]
+    shift: list[FeatureShift] | None
     table: Table
 
     def counts(self) -> str:
@@ -82,30 +98,26 @@ class Predictions:
             remarks.append(f"Labels and probabilities are for class shares of {shares}.")
         return remarks
 
+    def columns(self) -> dict[str, list[Any]]:
+        """Return name, prediction, label if known, and probabilities of every sample."""
+        columns = {"sample": sample_names(self.table), "prediction": self.labels.tolist()}
+        if self.table.y is not None:
+            columns["label"] = [str(label) for label in self.table.y]
+        if self.proba is not None:
+            names = [f"probability of {label}" for label in self.classes]
+            columns |= dict(zip(names, self.proba.T.tolist()))
+        return columns
+
     def frame(self) -> Any:
         """Return a data frame with a row for each sample: prediction, label and probabilities."""
         import pandas as pd
 
-        header, rows = self._rows()
-        return pd.DataFrame(rows, columns=header).set_index("sample")
+        return pd.DataFrame(self.columns()).set_index("sample")
 
     def csv(self) -> str:
         """Write a line for each sample: its name, prediction, label if known, probabilities."""
-        return csv_text(*self._rows())
-
-    def _rows(self) -> tuple[list[str], list[list[Any]]]:
-        columns: dict[str, Any] = {
-            "sample": sample_names(self.table),
-            "prediction": self.labels.tolist(),
-        }
-        if self.table.y is not None:
-            columns["label"] = [str(label) for label in self.table.y]
-        if self.proba is not None:
-            columns |= {
-                f"probability of {label}": column.tolist()
-                for label, column in zip(self.classes, self.proba.T)
-            }
-        return list(columns), [list(row) for row in zip(*columns.values())]
+        columns = self.columns()
+        return csv_text(list(columns), zip(*columns.values()))
 
 
 def predict_table(
@@ -172,7 +184,7 @@ def predict_table(
             raise InputError(
                 "the model gives no probabilities", remedy=f"leave {option('prevalence')} out"
             )
-        trained = _shares("training", None, classes, last) if shares is None else shares
+        trained = _training_shares(last) if shares is None else shares
         proba, shares = move_prior(proba, trained, wanted), wanted
         labels = np.array(classes)[proba.argmax(axis=1)]
     shift = _shift(model, frame, None if table.y is None else table.labels)
@@ -219,24 +231,22 @@ def panel_frame(model: Any, table: Table) -> Any:
     return pd.DataFrame(X.toarray() if sparse.issparse(X) else X, columns=names)
 
 
+def _training_shares(last: Any) -> Float64Array:
+    """The shares of the classes among the samples that a model was trained on."""
+    counts = getattr(last, "class_counts_", None)
+    if counts is None:
+        raise InputError(
+            "the model does not know how many samples of each class it was trained on",
+            remedy=f"give {option('prevalence')} as a number",
+        )
+    return np.asarray(counts, dtype=np.float64) / np.sum(counts)
+
+
 def _shares(prevalence: Any, positive: str | None, classes: tuple[str, ...], last: Any) -> Any:
     """Return the class shares that a prevalence stands for."""
     name = option("prevalence")
     if prevalence == "training":
-        counts = getattr(last, "class_counts_", None)
-        if counts is None:
-            raise InputError(
-                "the model does not know how many samples of each class it was trained on",
-                remedy=f"give {name} as a number",
-            )
-        return np.asarray(counts, dtype=np.float64) / np.sum(counts)
-    if isinstance(prevalence, str):
-        try:
-            prevalence = float(prevalence)
-        except ValueError:
-            raise InputError(
-                f"{name} is {quote(prevalence)}", remedy="give a number or 'training'"
-            ) from None
+        return _training_shares(last)
     if isinstance(prevalence, Mapping):
         shares = np.array([float(prevalence.get(label, 0)) for label in classes])
         if set(prevalence) != set(classes) or (shares <= 0).any() or abs(shares.sum() - 1) > 1e-6:
@@ -245,17 +255,21 @@ def _shares(prevalence: Any, positive: str | None, classes: tuple[str, ...], las
                 remedy=f"the classes are {listed(classes)}",
             )
         return shares
+    try:
+        share = check_real(name, float(prevalence), above=0, below=1)
+    except ValueError:
+        raise InputError(
+            f"{name} is {quote(prevalence)}", remedy="give a number between 0 and 1, or 'training'"
+        ) from None
     if len(classes) != 2:
         raise InputError(
             f"{name} as a number is for two classes, and the model knows {len(classes)}",
             remedy=f"use {option('prevalence', 'training')}, or give a share for each in Python",
         )
-    if not 0 < prevalence < 1:
-        raise InputError(f"{name} is {prevalence:g}", remedy="it lies between 0 and 1")
-    if positive is not None and positive not in classes:
+    of_interest = classes[1] if positive is None else positive
+    if of_interest not in classes:
         raise InputError(
             f"there is no class '{positive}' ({option('positive')})",
             remedy=f"the model knows {' and '.join(classes)}",
         )
-    of_interest = classes[1] if positive is None else positive
-    return np.array([prevalence if c == of_interest else 1 - prevalence for c in classes])
+    return np.array([share if label == of_interest else 1 - share for label in classes])

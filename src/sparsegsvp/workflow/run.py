@@ -20,7 +20,7 @@ from ..evaluation import (
 from ..evaluation.cache import Clock
 from ..evaluation.procedure import SIZES, only_with
 from ..io import InputError, Table, check_cohort, make_table
-from ..io.errors import option
+from ..io.errors import locating, option
 from ..io.text import names_or_files
 from ..report import GivenPanel, build_comparison, build_document, describe_cohort
 from .predict import validate_table
@@ -106,7 +106,8 @@ def select_panel(
         names in a file, one in each line.
     panel : str or sequence of str, optional
         Features of another panel, as `must` takes them: it is scored on the same folds, with the
-        paired difference to the selection.
+        paired difference to the selection. Its score flatters where it was chosen with these
+        samples.
     test : like `data`, optional
         An independent cohort with the same features and labels, on which the final model is
         validated (`sparsegsvp.evaluation.validate_external`).
@@ -166,7 +167,14 @@ def select_panel(
             **reading,
         )  # fmt: skip
         cohort = None if test is None else read_cohort(test, table, reading)
-    run = Run.prepare(table, settings, cohort, command)
+    if prevalence is not None and len(table.classes) != 2:
+        raise InputError(
+            f"{option('prevalence')} is for two classes, and there are {len(table.classes)}",
+            where=table.source,
+            remedy="leave it out",
+        )
+    table = table.without_notice("raw") if settings.log2 else table
+    run = Run(table, settings, cohort, command, values_of(table, settings))
     evaluation, given = run.evaluate(n_jobs, clock)
     return run.selection(evaluation, given, clock)
 
@@ -181,30 +189,15 @@ class Run:
     command: str
     values: Any
 
-    @classmethod
-    def prepare(cls, table: Table, settings: Settings, cohort: Table | None, command: str) -> Run:
-        """Refuse what the table does not allow, and take logarithms."""
-        if settings.prevalence is not None and len(table.classes) != 2:
-            raise InputError(
-                f"{option('prevalence')} is for two classes, and there are {len(table.classes)}",
-                where=table.source,
-                remedy="leave it out",
-            )
-        table = table.without_notice("raw") if settings.log2 else table
-        return cls(table, settings, cohort, command, values_of(table, settings))
-
     def evaluate(
         self, n_jobs: int | None, clock: Clock
     ) -> tuple[EvaluationResult, GivenPanel | None]:
         """Evaluate the procedure, and a given panel on the same folds."""
         table, settings = self.table, self.settings
-        procedure = make_procedure(settings, table)
-        counts = settings.evaluation(table)
-        given = self._given_columns()
-        shared = {
+        procedure, given = make_procedure(settings, table), self._given_columns()
+        asked = settings.evaluation(table)
+        options: dict[str, Any] = {
             "groups": table.groups,
-            "n_splits": counts["n_splits"],
-            "n_repeats": counts["n_repeats"],
             "pos_label": table.positive_class,
             "feature_names": table.feature_names,
             "random_state": settings.random_state,
@@ -214,30 +207,39 @@ class Run:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the result has them as flags
             evaluation = nested_evaluate(
-                procedure, self.values, table.labels, batch=table.batches or None,
-                adjust=table.covariate_columns or None, n_permutations=counts["n_permutations"],
-                n_pairs=counts["n_pairs"], sizes=tuple(sorted({*SIZES, *more})),
-                progress=clock.progress, **shared,
-            )  # fmt: skip
+                procedure,
+                self.values,
+                table.labels,
+                batch=table.batches or None,
+                adjust=table.covariate_columns or None,
+                sizes=tuple(sorted({*SIZES, *more})),
+                progress=clock.progress,
+                **asked,
+                **options,
+            )
             for stage, seconds in evaluation.seconds.items():
                 clock.seconds[_STAGES.get(stage, stage)] = seconds
             if not given:
                 return evaluation, None
             every = list(dict.fromkeys([*given, *table.covariate_columns]))
+            asked |= {"n_permutations": 0, "n_pairs": 0}
             with clock.stage("given panel"):
                 other = nested_evaluate(
-                    only_with(procedure, every), self.values, table.labels, n_permutations=0,
-                    n_pairs=0, **shared,
+                    only_with(procedure, every),
+                    self.values,
+                    table.labels,
                     progress=lambda _, done, total: clock.progress("given panel", done, total),
-                )  # fmt: skip
+                    **asked,
+                    **options,
+                )
         names = [table.feature_names[j] for j in given]
         return evaluation, GivenPanel(names, other, paired_difference(other, evaluation))
 
     def _given_columns(self) -> list[int]:
         """Return the features of a given panel; what is adjusted for goes with any panel."""
-        table = self.table
-        named = columns_of(self.settings.panel, table, "panel")
-        columns = [j for j in named if j not in table.covariate_columns]
+        with locating(self.table.source):
+            named = columns_of(self.settings, self.table, "panel")
+        columns = [j for j in named if j not in self.table.covariate_columns]
         if named and not columns:
             raise InputError(
                 f"{option('panel')} names nothing but what is adjusted for ({option('adjust')})",
@@ -248,17 +250,17 @@ class Run:
     def selection(
         self, evaluation: EvaluationResult, given: GivenPanel | None, clock: Clock
     ) -> Selection:
-        """Make the models complete, validate on the cohort, and describe it all."""
+        """Make the model complete, validate it on the cohort, and describe it all."""
         with clock.stage("summary"):
             table, settings, cohort = self.table, self.settings, self.cohort
             model = complete(evaluation.model, table, settings, self.values)
-            validation = described = None
+            notices, validation, described = steering_notices(settings, table), None, None
             if cohort is not None:
                 validation = validate_table(
                     model, cohort, positive=table.positive_class, prevalence=settings.prevalence
                 )
                 described = describe_cohort(validation, source=cohort.source, digest=cohort.digest)
-            spelled = [] if cohort is None else [n for n in cohort.notices if n.code == "spelling"]
+                notices += [n for n in cohort.notices if n.code == "spelling"]
             document = build_document(
                 table,
                 replace(evaluation, model=model),
@@ -268,7 +270,7 @@ class Run:
                 command=self.command,
                 seed=settings.random_state,
                 skipped=settings.skipped(table),
-                notices=[*steering_notices(settings, table), *spelled],
+                notices=notices,
                 cohort=described,
                 given=given,
                 prevalence=settings.prevalence,
@@ -277,22 +279,15 @@ class Run:
             model, evaluation, validation, document, table, cohort, clock.seconds, self, given
         )
 
-    def of_size(self, selection: Selection, size: int) -> Selection:
-        """Make the selection of another rung of the ladder."""
-        return self.selection(selection.evaluation.at_size(size), selection.given, Clock())
-
 
 def read_cohort(test: Any, table: Table, reading: Mapping[str, Any]) -> Table:
     """Read an independent cohort: the same features, and labels the table knows."""
     if isinstance(test, Table):
         return check_cohort(test, table)
     same = {name: reading[name] for name in _SAME_READING if name in reading}
+    adjust = tuple(table.covariates)
     cohort = make_table(
-        test,
-        target=table.target,
-        adjust=tuple(table.covariates),
-        features=table.feature_names,
-        **same,
+        test, target=table.target, adjust=adjust, features=table.feature_names, **same
     )
     return check_cohort(cohort, table)
 
@@ -357,7 +352,6 @@ def compare_table(
     settings = Settings(
         log2=bool(log2), floor=floor, folds=folds, repeats=repeats, random_state=random_state
     )
-    clock = Clock(progress)
     table = table.without_notice("raw") if settings.log2 else table
     n_features = len(table.feature_names)
     possible = [size for size in sizes if 1 <= size <= n_features]
@@ -372,18 +366,24 @@ def compare_table(
         chosen = [find_method(name) for name in methods] or list(known)
     except ValueError as error:
         raise InputError(str(error)) from None
-    with warnings.catch_warnings():
+    clock = Clock(progress)
+    with warnings.catch_warnings(), clock.stage("comparison"):
         warnings.simplefilter("ignore")
         comparison = compare(
-            {name: known[name] for name in chosen}, values_of(table, settings), table.labels,
-            possible, groups=table.groups, n_splits=outer_folds(table, folds), n_repeats=repeats,
-            random_state=random_state, n_jobs=n_jobs, cache=cache, progress=clock.progress,
-        )  # fmt: skip
+            {name: known[name] for name in chosen},
+            values_of(table, settings),
+            table.labels,
+            possible,
+            groups=table.groups,
+            n_splits=outer_folds(table, settings.folds),
+            n_repeats=settings.repeats,
+            random_state=settings.random_state,
+            n_jobs=n_jobs,
+            cache=cache,
+            progress=clock.progress,
+        )
+    asked = {**settings.to_dict(), "sizes": possible, "methods": chosen}
     document = build_comparison(
-        comparison,
-        table,
-        settings={**settings.to_dict(), "sizes": possible, "methods": chosen},
-        command=command,
-        seed=settings.random_state,
+        comparison, table, settings=asked, command=command, seed=settings.random_state
     )
     return ComparedMethods(comparison, document, clock.seconds)
