@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
-from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
@@ -24,17 +25,23 @@ def _controller(n_modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def start_workers(n_jobs: int | None) -> Any:
-    """Start joblib's processes and let them import the package while this one reads its input.
+@contextmanager
+def started_workers(n_jobs: int | None) -> Iterator[Callable[[], None]]:
+    """Start joblib's processes, which import the package while this one reads its input.
 
-    Keep what is returned until they are needed.
+    Yields a function that waits until they have.
     """
     from joblib import Parallel, delayed, effective_n_jobs
 
     count = effective_n_jobs(n_jobs)
-    if count < 2:
-        return None
-    return Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_load)() for _ in range(count))
+    calls = (delayed(_load)() for _ in range(count if count > 1 else 0))
+    loaded = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
+    try:
+        yield lambda: list(loaded).clear()
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of processes that are not needed any more
+            loaded.close()
 
 
 def _load() -> None:

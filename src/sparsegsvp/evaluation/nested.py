@@ -281,7 +281,9 @@ def evaluate_fold(
             X = procedure.prepare(fits.steps, fold.test)
             sized = {k: moved(answer(fits.models[k], X, samples.classes)) for k in sizes}
     panel = selected_features(model, samples.X.shape[1])
-    said = [(w.category.__name__, str(w.message)[:300]) for w in caught]
+    # a column that is constant in a fold is simply not chosen there
+    told = [(w.category.__name__, str(w.message)[:300]) for w in caught]
+    said = [(kind, text) for kind, text in told if "constant" not in text]
     kind = "none" if found.proba is None else kind
     return FoldOutcome(moved(found), sized, panel, kind, shares, said)
 

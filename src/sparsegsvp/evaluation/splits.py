@@ -24,7 +24,7 @@ from .._validate import check_integer, derive_seed
 
 _BLOCK = 4_000_000  # numbers looked at at a time
 _MOST_TWINS = 3000  # rows above which samples are not searched for twins
-_TWIN_LEVEL = 0.01  # chance that a table without twins shows one
+_TWIN_LEVEL = 0.01  # chance that a table without twins shows one, and share that is worth a word
 
 
 @dataclass(frozen=True)
@@ -338,4 +338,5 @@ def count_twins(X: Any, groups: IntArray | None) -> int:
     dimension = np.log(2) / max(2 * float(np.median(logs[:, 2] - logs[:, 1])), 1e-12)
     alike = logs[:, 1] - logs[:, 0] > np.log(n / _TWIN_LEVEL) / dimension
     mutual = nearest[nearest[:, 0], 0] == np.arange(n)
-    return int(np.sum(mutual & (alike | alike[nearest[:, 0]])))
+    count = int(np.sum(mutual & (alike | alike[nearest[:, 0]])))
+    return count if count >= _TWIN_LEVEL * n else 0
