@@ -15,8 +15,9 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sparsegsvp import GSVPSVM, GSVPSVMCV, nested_evaluate
+from sparsegsvp import GSVPSVM, GSVPSVMCV, PGDGSVPSVM, gsvd, hogsvd, nested_evaluate
 from sparsegsvp.datasets import make_cells, make_planted
+from sparsegsvp.related import GEPSVM, GSVDSelector
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -178,3 +179,14 @@ def test_a_killed_worker_and_joblib_change_nothing(tmp_path) -> None:
         with joblib.parallel_config(backend="dask"):
             again = nested_evaluate(GSVPSVM(3), X[:, :50], y, **options)
     assert again.scores["balanced_accuracy"] == evaluated.scores["balanced_accuracy"]
+
+
+def test_what_numpy_would_gather_is_refused() -> None:
+    X, y = make_planted(60, 8, 2, random_state=0, return_X_y=True)
+    frame = dd.from_pandas(pd.DataFrame(X), npartitions=2)
+    for lazy in (da.from_array(X, chunks=(30, 4)), frame):
+        works = [lambda X, model=model: model().fit(X, y) for model in (GEPSVM, GSVDSelector)]
+        works += [lambda X: PGDGSVPSVM().fit(X, y), lambda X: GSVPSVM().partial_fit(X, y)]
+        for gathers in (*works, lambda X: gsvd(X, X), lambda X: hogsvd([X, X])):
+            with pytest.raises(TypeError, match=r"would be gathered in memory: call compute\(\)"):
+                gathers(lazy)

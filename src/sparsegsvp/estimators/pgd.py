@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._typing import Float64Array, IntArray
-from .._validate import check_choice, forget_fit, warn_caller
+from .._validate import check_choice, forget_fit, refuse_dask, warn_caller
 from ..linalg.rows import check_class_sizes, check_extremes
 from ..solvers.pgd import Conventions, PGDPlane, PGDResult, Prox, pgd_planes, random_start
 from .pipeline import _FLOATS, SupportSelector
@@ -297,6 +297,7 @@ def fit_together(models: Sequence[PGDGSVPSVM], X: ArrayLike, y: ArrayLike) -> No
 
     A plane that reaches its cap is told by ``converged_`` alone, not by a warning.
     """
+    refuse_dask(X)
     planes: list[PGDPlane] = []
     for model in models:
         forget_fit(model)

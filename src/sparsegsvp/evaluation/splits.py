@@ -20,7 +20,7 @@ from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._typing import Float64Array, IntArray
-from .._validate import check_integer, derive_seed
+from .._validate import check_integer, derive_seed, refuse_dask
 
 _BLOCK = 4_000_000  # numbers looked at at a time
 _MOST_TWINS = 3000  # rows above which samples are not searched for twins
@@ -97,15 +97,6 @@ def read_samples(X: Any, y: ArrayLike, groups: ArrayLike | None, batch: Any = No
         members[order] = np.argsort(np.argsort(first))[inverse]
     batches = check_batches(batch, codes.size)
     return Samples(X, labels, codes, classes, members, batches, order, keys)
-
-
-def refuse_dask(X: Any) -> None:
-    """Raise TypeError for a lazy table, which would have to be gathered for every split."""
-    if hasattr(X, "__dask_graph__"):
-        raise TypeError(
-            "a Dask table would be gathered in memory again for every split: call compute() on it "
-            "if it fits into memory, or take a sample of its rows."
-        )
 
 
 def as_texts(values: Any) -> NDArray[np.str_]:

@@ -28,14 +28,21 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .._typing import BoolArray, IntArray, Progress
-from .._validate import check_integer, check_real, check_seed, derive_seed, forget_fit
+from .._validate import (
+    check_integer,
+    check_real,
+    check_seed,
+    derive_seed,
+    forget_fit,
+    refuse_dask,
+)
 from ..linalg.rows import as_rows
 from ..metrics import error_bound, nogueira_stability
 from .cache import run_pieces
 from .permutation import can_permute, exchangeable_units, shuffled_codes
 from .procedure import Procedure, fit_parameters, last_step, make_imputer, selected_features
 from .result import frame
-from .splits import Samples, complementary_pair, read_samples, refuse_dask
+from .splits import Samples, complementary_pair, read_samples
 
 HALVES = "half samples"
 THRESHOLD = 0.6

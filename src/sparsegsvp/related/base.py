@@ -32,6 +32,7 @@ from .._validate import (
     check_n_features,
     check_real,
     forget_fit,
+    refuse_dask,
     warn_caller,
     warn_constant,
 )
@@ -195,6 +196,7 @@ class PanelMethod(SupportSelector, BaseEstimator):
 
     def _read(self, X: ArrayLike, y: ArrayLike) -> ClassBlocks:
         """Validate training data, set what scikit-learn sets, and cut the table by class."""
+        refuse_dask(X)
         table, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_extremes(float(table.min()), float(table.max()), table.dtype, "X")
         codes = encode_labels(self, labels, multiclass=self._multiclass)
