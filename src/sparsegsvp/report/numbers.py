@@ -18,7 +18,7 @@ from scipy.spatial.distance import squareform
 from scipy.stats import false_discovery_control, ttest_ind_from_stats
 
 from .._typing import Float64Array
-from ..metrics.roc import area
+from ..metrics import area_and_variance
 from .words import MANY_CLASSES
 
 Part = dict[str, Any]
@@ -223,7 +223,7 @@ def roc_curves(samples: Samples, predictions: Any) -> list[Part]:
         if parts:
             rates = np.mean([_true_positives(*part) for part in parts], axis=0)
             rates[0] = 0.0
-            auc = float(np.mean([area(*part) for part in parts]))
+            auc = float(np.mean([area_and_variance(*part)[0] for part in parts]))
             fpr, tpr = _GRID.tolist(), np.round(rates, 5).tolist()
             curves.append({"label": label, "fpr": fpr, "tpr": tpr, "area": auc})
     return curves
@@ -312,7 +312,7 @@ def _area(values: Float64Array, codes: NDArray[np.intp]) -> float | None:
     known = np.isfinite(values)
     if np.unique(codes[known]).size < 2:
         return None
-    auc = area(codes[known] == 1, values[known])
+    auc = area_and_variance(codes[known] == 1, values[known])[0]
     return max(auc, 1.0 - auc)
 
 
