@@ -22,9 +22,7 @@ from .page import render_page
 from .words import checklist as checklist
 from .words import checklist_markdown as checklist_markdown
 from .words import cohort_lines as cohort_lines
-from .words import headline as headline
 from .words import ladder_lines as ladder_lines
 from .words import methods as methods
-from .words import sentences as sentences
 
 __all__ = ["Chart", "build_document", "check_document", "draw_figures", "render_page"]

@@ -233,16 +233,6 @@ def comparison_words(found: Part) -> dict[str, Any]:
 # ------------------------------------------------------------------------------ the console
 
 
-def headline(document: Part) -> str:
-    """Return the headline of a document."""
-    return str(document["verdict"]["headline"])
-
-
-def sentences(document: Part) -> list[str]:
-    """Return what stands below the headline: what was found, and how far to trust it."""
-    return list(document["verdict"]["sentences"])
-
-
 def ladder_lines(document: Part) -> list[str]:
     """Write the ladder as aligned lines, a star before the chosen size; none without a ladder."""
     rungs = document["ladder"]
