@@ -24,6 +24,7 @@ PARTS = {"scale": ("--only", "tall_fit", "wide")}
         ("panels", "| independent | 3 of 3 | 0.0% |"),
         ("search", "ours / fastest |"),
         ("compare", "GSVPSVM minus the best other"),
+        ("compare --paper", "| PGDGSVPSVM, q = 0.1 |"),
         ("select_panel", "| planted |"),
     ],
 )
@@ -31,8 +32,9 @@ def test_tiny_configuration_runs(script: str, said: str) -> None:
     if not FOLDER.exists():
         pytest.skip("the benchmarks are not part of an installed package")
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    name, *words = script.split()
     done = subprocess.run(
-        [sys.executable, FOLDER / f"{script}.py", "--tiny", *PARTS.get(script, ())],
+        [sys.executable, FOLDER / f"{name}.py", "--tiny", *words, *PARTS.get(script, ())],
         capture_output=True,
         text=True,
         env=environment,
@@ -40,7 +42,7 @@ def test_tiny_configuration_runs(script: str, said: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert said in done.stdout
-    path = FOLDER.parent / "artifacts" / f"{script}-tiny.json"
+    path = FOLDER.parent / "artifacts" / f"{script.replace(' --', '-')}-tiny.json"
     assert json.loads(path.read_text())["versions"]["numpy"]
 
 
