@@ -39,7 +39,6 @@ from .splits import (
     make_folds,
     most_splits,
     read_samples,
-    row_keys,
 )
 from .stability import COLUMNS, HALVES, PAIRS, PanelStability, half_samples
 
@@ -282,7 +281,9 @@ def evaluate_fold(
             X = procedure.prepare(fits.steps, fold.test)
             sized = {k: moved(answer(fits.models[k], X, samples.classes)) for k in sizes}
     panel = selected_features(model, samples.X.shape[1])
-    said = [(w.category.__name__, str(w.message)[:300]) for w in caught]
+    # a column that is constant in a fold is simply not chosen there
+    told = [(w.category.__name__, str(w.message)[:300]) for w in caught]
+    said = [(kind, text) for kind, text in told if "constant" not in text]
     kind = "none" if found.proba is None else kind
     return FoldOutcome(moved(found), sized, panel, kind, shares, said)
 
@@ -382,7 +383,7 @@ def _sample_flags(samples: Samples) -> list[Flag]:
     """Look for samples that may be on both sides of a split; warn of them."""
     n, counts = samples.codes.size, np.bincount(samples.codes)
     code, said = "duplicates", "exact duplicates of another row"
-    alike = count_duplicates(row_keys(samples.X), samples.groups)
+    alike = count_duplicates(samples)
     if not alike:
         code, said = "twins", "far more like another row than chance allows"
         alike = count_twins(samples.X, samples.groups)

@@ -30,6 +30,7 @@ from sklearn.metrics import balanced_accuracy_score
 from .._typing import IntArray, Progress, Record
 from .._validate import check_integer, check_seed, derive_seed
 from ..metrics import Interval, sequential_p_value
+from ..metrics.intervals import MAX_EXCEEDANCES
 from .cache import run_pieces
 from .procedure import PathScores, Procedure, tested_sizes
 from .splits import Samples, make_folds, most_splits, read_samples
@@ -229,6 +230,13 @@ def draws_wanted(exceeds: Sequence[bool], n_permutations: int) -> int:
     return max(n_permutations, MOST_DRAWS) if UNDECIDED[0] < p <= UNDECIDED[1] else n_permutations
 
 
+def _step(exceeds: Sequence[bool], n_jobs: int | None) -> int:
+    """Return how many draws to begin at once: about as many as the 10th exceedance is away."""
+    hits = sum(exceeds)
+    away = max(10, (MAX_EXCEEDANCES - hits) * len(exceeds) // (hits + 1))
+    return away + -away % max(1, effective_n_jobs(n_jobs))  # a multiple of the workers
+
+
 def run_test(
     procedure: Procedure,
     n_permutations: int,
@@ -252,11 +260,9 @@ def run_test(
     values: list[float] = []
     exceeds: list[bool] = []
     wanted = n_permutations
-    step = 10 + -10 % max(1, effective_n_jobs(n_jobs))  # a multiple of the workers
     while len(exceeds) < wanted:
-        last = min(len(values) + step, wanted)
-        draws = range(len(values) + 1, last + 1)
-        pieces = [(procedure, path, sizes, seed, draw) for draw in draws]
+        first, last = len(values) + 1, min(len(values) + _step(exceeds, n_jobs), wanted)
+        pieces = [(procedure, path, sizes, seed, draw) for draw in range(first, last + 1)]
         for value in run_pieces(statistic, pieces, n_jobs=n_jobs):
             values.append(value)
             # equal counts give equal scores only up to rounding
