@@ -34,9 +34,8 @@ from ..datasets import Dataset
 from ..estimators import GSVPSVM, GSVPSVMCV, PGDGSVPSVM
 from ..estimators.elbow import elbow_features
 from ..estimators.pgd import fit_together
-from ..evaluation.baselines import common_classifier
 from ..evaluation.cache import Cache, digest, run_pieces
-from ..evaluation.compare import with_size
+from ..evaluation.compare import common_classifier, with_size
 from ..solvers.pgd import pgd_planes
 
 Array = NDArray[Any]

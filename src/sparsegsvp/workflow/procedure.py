@@ -8,8 +8,7 @@ file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from ..estimators.log2 import Log2
 from ..estimators.pipeline import last_step
 from ..evaluation.procedure import make_imputer
 from ..io import InputError, Table
-from ..io.errors import listed, locating, no_such, option, quote
+from ..io.errors import listed, no_such, option, quote
 from ..io.text import names_in
 
 _FEWEST = 4  # samples of each class, and groups: two of each in the folds within the folds
@@ -60,10 +59,6 @@ class Settings:
             check_real(option("floor"), self.floor, above=0)
         except ValueError as error:
             raise InputError(str(error)) from None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the parameters as JSON can hold them."""
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
 
     def is_fast(self, table: Table) -> bool:
         """Tell whether a run makes do with less: where it is asked to, and of many samples."""
@@ -124,8 +119,7 @@ def outer_folds(table: Table, folds: int) -> int:
 
 def make_procedure(settings: Settings, table: Table) -> Any:
     """Build what is fitted in every fold; `must` and `ban` become penalty factors."""
-    with locating(table.source):
-        factors = penalty_factors(settings, table)
+    factors = penalty_factors(settings, table)
     model = (
         GSVPSVMCV(penalty_factor=factors, random_state=settings.random_state)
         if settings.n_features is None
@@ -224,13 +218,12 @@ def columns_of(settings: Settings, table: Table, role: str) -> list[int]:
 
     The name of a column that is adjusted for stands for all features made of it.
     """
-    given: Iterable[str] = getattr(settings, role)
     places = {name: [place] for place, name in enumerate(table.feature_names)}
     for column, made in table.covariates.items():
         places.setdefault(column, [places[name][0] for name in made])
     roles = {column.column: column.role for column in table.roles}
     columns: list[int] = []
-    for name in names_in(given, places):
+    for name in names_in(getattr(settings, role), places):
         if name not in places and roles.get(name, "feature") != "feature":
             raise InputError(
                 f"column {quote(name)} ({option(role)}) is no feature: it is left out as "
