@@ -77,12 +77,12 @@ report(model, "validation", cut=True)
 report(model, "test", cut=False)
 
 # %%
-# Their figure of a run: sorted weights with the elbow, objective, relative error.
-fig, axes = plt.subplots(1, 3, figsize=(12, 3.4), layout="constrained")
-for w in model.weights_:
-    plots.elbow(w, ax=axes[0])
-plots.history(model, ax=axes[1])
-plots.history(model, part="relative_error", ax=axes[2])
+# Their figure of a run: sorted weights of each plane with the elbow, objective, relative error.
+fig, axes = plt.subplots(1, 4, figsize=(13, 3.2), layout="constrained")
+for w, ax in zip(model.weights_, axes):
+    plots.elbow(w, ax=ax)
+ax = plots.history(model, ax=axes[2])
+ax = plots.history(model, part="relative_error", ax=axes[3])
 
 # %%
 # **The lq method, q = 1**: the second plane ends in a cycle of two points, and the first was ended

@@ -33,7 +33,7 @@ def adata():
 
 
 def test_the_panel_is_that_of_the_estimator_and_is_stored_as_scanpy_does(adata):
-    expected = GSVPSVM(n_features=4).fit(adata.X, adata.obs["type"].to_numpy())
+    expected = GSVPSVM(n_features=4, tau=1.0).fit(adata.X, adata.obs["type"].to_numpy())
     markers = select_markers(adata, "type", 4)
     assert list(markers["gene"]) == [f"g{j}" for j in expected.feature_order_]
     assert set(markers["gene"][:3]) == {"g3", "g7", "g11"}

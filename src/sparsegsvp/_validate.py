@@ -79,10 +79,12 @@ def _bounded(
     name: str, kind: str, value: Any, number: float | None, bounds: Mapping[str, float | None]
 ) -> float:
     """Return the number that a value is, if it is one and within bounds, known by their words."""
-    given = {words: bound for words, bound in bounds.items() if bound is not None}
-    if number is None or not all(_HOLDS[words](number, bound) for words, bound in given.items()):
-        limits = " and ".join(f"{words} {bound:g}" for words, bound in given.items())
-        raise ValueError(f"{name} must be {f'{kind} {limits}'.strip()}, got {value!r}")
+    for words, bound in bounds.items():
+        if number is None or (bound is not None and not _HOLDS[words](number, bound)):
+            given = [f"{words} {bound:g}" for words, bound in bounds.items() if bound is not None]
+            what = f"{kind} {' and '.join(given)}".strip()
+            raise ValueError(f"{name} must be {what}, got {value!r}")
+    assert number is not None
     return number
 
 
@@ -136,12 +138,13 @@ def check_choice(name: str, value: Choice, choices: Sequence[Choice]) -> Choice:
         ...
     ValueError: rule must be 'best' or '1se', got 'last'
     """
-    # an array compares element by element, so only values of the choices' types are compared
-    if not any(type(value) is type(choice) and value == choice for choice in choices):
-        words = [repr(choice) for choice in choices]
-        among = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-        raise ValueError(f"{name} must be {among}, got {value!r}")
-    return value
+    for choice in choices:
+        # an array compares element by element, so only values of the choices' types are compared
+        if type(value) is type(choice) and value == choice:
+            return value
+    words = [repr(choice) for choice in choices]
+    among = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+    raise ValueError(f"{name} must be {among}, got {value!r}")
 
 
 def check_seed(value: Any, name: str = "random_state") -> int:
@@ -232,5 +235,6 @@ def forget_fit(estimator: Any) -> None:
     >>> hasattr(model, "coef_"), model.n_features
     (False, 1)
     """
-    for name in [name for name in vars(estimator) if name.endswith("_") and name[0] != "_"]:
-        delattr(estimator, name)
+    for name in list(vars(estimator)):
+        if name.endswith("_") and name[0] != "_":
+            delattr(estimator, name)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .estimators.elbow import find_elbow
+from .estimators import find_elbow
 
 __all__ = ["elbow", "history", "ladder"]
 

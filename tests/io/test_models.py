@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from sparsegsvp import related
-from sparsegsvp.estimators.log2 import Log2
+from sparsegsvp.estimators.pipeline import Log2
 from sparsegsvp.io import InputError, load_model, save_model
 from sparsegsvp.related import GEPSVM
 

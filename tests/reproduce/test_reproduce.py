@@ -89,7 +89,7 @@ def test_the_tables_hold_what_was_obtained_beside_what_is_published(resumed) -> 
     assert len(tables["sweep"]) == 2 and len(tables["claims"]) == 3
     assert [row["published"] for row in tables["split"]] == [249, 64, 44, 148, 38, 26]
     assert fair["l1"]["panels of other starts"].startswith("2 of 2")
-    assert fair["GSVPSVMCV"]["panels of other starts"].startswith("1 of 2, Jaccard 1.00")
+    assert fair["GSVPSVMCV"]["panels of other starts"].startswith("1 of 2; 1.00;")
 
 
 def test_the_files_hold_the_tables(resumed) -> None:

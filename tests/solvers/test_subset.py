@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits, load_wine
 from sparsegsvp import ClassMoments, sparse_gsvp, subset_gsvp
 from sparsegsvp.datasets import load_breast_cancer, make_planted
 from sparsegsvp.linalg.rows import as_rows
-from sparsegsvp.solvers.subset import MomentCovariances, RowCovariances, forward
+from sparsegsvp.solvers.subset import Covariances, forward
 
 TABLES = {
     "wide": lambda: make_planted(60, 300, 5, effect=1.3, random_state=1, return_X_y=True),
@@ -89,18 +89,21 @@ def test_panels_are_nested_and_the_criterion_falls(table) -> None:
         assert short.tau == long.tau
 
 
-def test_how_often_forward_selection_finds_the_best_pair() -> None:
-    """The docs say: in 8 or 9 of 10 small tables, and its pair is never far from the best."""
+@pytest.mark.parametrize(
+    ("tau", "least", "most"), [(None, 27, 0.05), (0.01, 20, 0.4)], ids=["default", "small tau"]
+)
+def test_how_often_forward_selection_finds_the_best_pair(tau, least, most) -> None:
+    """Of correlated features, by trying all pairs; docs/panels.md gives the shares."""
     best, excess = 0, []
     for seed in range(30):
         X, y = make_planted(60, 12, 3, effect=0.8, random_state=seed, return_X_y=True)
-        result = subset_gsvp(X, y, 2, clip=None, max_correlation=1.0)
+        X = X @ np.random.default_rng(seed).normal(size=(12, 12))
+        result = subset_gsvp(X, y, 2, tau=tau, clip=None, max_correlation=1.0)
         values = {p: criterion(X, y, list(p), result.tau) for p in combinations(range(12), 2)}
-        least = min(values, key=values.get)
-        best += set(least) == set(result.order)
-        excess.append(result.quotients[-1] / values[least] - 1.0)
-    assert best >= 22
-    assert max(excess) < 0.1
+        optimum = min(values, key=values.get)
+        best += set(optimum) == set(result.order)
+        excess.append(result.quotients[-1] / values[optimum] - 1.0)
+    assert least <= best < 30 and 0.0 < max(excess) < most
 
 
 def test_known_panels() -> None:
@@ -156,7 +159,7 @@ def test_every_storage_gives_the_same_panel(density) -> None:
 def test_moments_give_the_panel_of_the_rows(table) -> None:
     X, y = table
     reference = subset_gsvp(X, y, 5, clip=None)
-    covariances = MomentCovariances(ClassMoments.from_data(X, y))
+    covariances = Covariances.of_moments(ClassMoments.from_data(X, y))
     [path] = forward(covariances, 5)
     assert_array_equal(path.order, reference.order)
     assert_allclose(path.quotients[1:], reference.quotients, rtol=1e-7)
@@ -282,7 +285,7 @@ def test_markers_of_a_rare_class_survive() -> None:
 
 def paths_of(X, y, k, train=None):
     rows = as_rows(np.asarray(X, dtype=float))
-    everything = RowCovariances(rows, y, np.ones(len(y)), y.max() + 1, clip=3.0)
+    everything = Covariances(rows, y, np.ones(len(y)), y.max() + 1, clip=3.0)
     return everything, forward(everything if train is None else everything.folds(train), k)
 
 
@@ -314,10 +317,28 @@ def test_training_sets_side_by_side_are_as_good_as_alone(table) -> None:
     everything, paths = paths_of(X, y, 5, train)
     for mask, path in zip(train, paths):
         rows = as_rows(everything.rows.columns(np.arange(X.shape[1]))[mask])
-        alone = RowCovariances(rows, y[mask], np.ones(mask.sum()), y.max() + 1)
+        alone = Covariances(rows, y[mask], np.ones(mask.sum()), y.max() + 1)
         [single] = forward(alone, 5, tau=path.tau)
         assert_array_equal(single.order, path.order)
         assert_allclose(single.quotients, path.quotients, rtol=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(60, 200), (300, 260), (300, 30)], ids=str)
+def test_the_floors_of_training_sets_do_not_depend_on_storage_or_place(shape) -> None:
+    da = pytest.importorskip("dask.array")
+    rng = np.random.default_rng(0)
+    y = np.arange(shape[0]) % 3
+    X = rng.exponential(size=shape) * (rng.random(shape) < 0.2) + 0.3 * (y == 1)[:, None]
+    train = rng.random((3, shape[0])) < 0.7
+
+    def floors(rows, train):
+        everything = Covariances(rows, y, np.ones(len(y)), 3, clip=3.0)
+        return [path.tau for path in forward(everything.folds(train), 1)]
+
+    expected = floors(as_rows(X), train)
+    assert_allclose(floors(as_rows(X), train[::-1]), expected[::-1])
+    assert_allclose(floors(as_rows(sp.csr_array(X)), train), expected)
+    assert_allclose(floors(as_rows(da.from_array(X, chunks=(50, 100))), train), expected)
 
 
 def test_stand_ins_are_correlated_and_their_loss_is_the_exchange() -> None:
@@ -326,7 +347,7 @@ def test_stand_ins_are_correlated_and_their_loss_is_the_exchange() -> None:
     X = np.c_[X, X + 0.35 * rng.normal(size=X.shape)]
     result = subset_gsvp(X, y, 5, clip=None)
     rows = as_rows(X)
-    [path] = forward(RowCovariances(rows, y, np.ones(120), 3), 5)
+    [path] = forward(Covariances(rows, y, np.ones(120), 3), 5)
     listed = path.stand_ins(5)
     centred = X - np.array([X[y == k].mean(axis=0) for k in range(3)])[y]
     correlations = np.corrcoef(centred.T)

@@ -85,7 +85,9 @@ def _ask_for_target(name: str, path: Path, given: Mapping[str, Any], screen: Scr
             f"{flag('labels')}",
         )
     raise InputError(
-        "which column has the classes?", where=path.name, remedy=f"name it with {flag('target')}"
+        "it has to be said which column has the classes",
+        where=path.name,
+        remedy=f"name it with {flag('target')}",
     )
 
 

@@ -153,6 +153,8 @@ class Screen:
             self.say("--positive names another class of interest")
         for notice in table.notices:
             self.say(f"note: {notice}", style="yellow")
+            for action in notice.actions:
+                self.say(f"  {flag(action.option, action.value)}  {action.label}")
 
     def show_roles(self, table: Table) -> None:
         """Show what each column is for: a line for each role and reason, features last."""
@@ -177,10 +179,6 @@ class Screen:
                 "--set keep=COLUMNS uses as features what is left out, --drop COLUMNS leaves out "
                 "more"
             )
-        if "batch" in doubted:
-            self.say("--batch COLUMN checks whether a panel shows the batch instead of the class")
-        if any(notice.code == "patients" for notice in table.notices):
-            self.say("--group COLUMN keeps the samples of each patient together")
         self.say()
 
     # --- results ---

@@ -9,22 +9,23 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
 
-from .._mixins import SupportSelector
 from .._typing import Float64Array, IntArray
 from .._validate import first_few
-from ..linalg.rows import Rows, is_dask, read_rows
+from ..linalg.moments import ClassMoments
+from ..linalg.rows import Rows, is_dask, read_rows, repetitions
 from ..solvers.exact import panel_planes
 from .decision import (
     LINEAR,
     PROBABILISTIC,
     SAMPLE,
-    balanced_sample,
     fit_logistic,
     log_distances,
     margins,
     probabilities,
+    read_panel,
     winners,
 )
+from .pipeline import SupportSelector
 
 # The planes on a panel: floor on squared distances, share of the pooled spread.
 TAU, POOL = 1.0, 0.5
@@ -125,11 +126,6 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         check_is_fitted(self)
         assay = self._assay(X)
         if is_dask(X):
-            frame, panel = hasattr(X, "columns"), np.flatnonzero(self.support_)
-            if assay is None:  # names and number of features are known without reading
-                header = X._meta if frame else X
-                validate_data(self, header, reset=False, skip_check_array=True)
-                assay = X.iloc[:, panel] if frame else X[:, panel]
             return assay
         return super().transform(X) if assay is None else np.asarray(assay)
 
@@ -138,18 +134,18 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         check_is_fitted(self)
         assay = self._assay(X)
         if assay is not None:
-            return read_rows(assay)
+            return read_rows(assay, reset=False)
         return read_rows(X, estimator=self, reset=False).take(np.flatnonzero(self.support_))
 
     def _assay(self, X: Any) -> Any:
         """The panel's columns of a data frame with other columns than the model's; else None.
 
         They must be in the model's order: all columns in another order are refused by
-        scikit-learn, so some of them are as well.
+        scikit-learn, so some of them are as well. Of Dask collections always, with nothing read.
         """
         names, given = getattr(self, "feature_names_in_", None), list(getattr(X, "columns", ()))
         if names is None or not given or given == names.tolist():
-            return None
+            return self._lazy_panel(X) if is_dask(X) else None
         panel = names[self.support_].tolist()
         known = set(panel)
         if [name for name in given if name in known] == panel:
@@ -164,6 +160,13 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
                 error.add_note(f"put the panel's columns into this order: {first_few(panel, 10)}")
             raise
         return None
+
+    def _lazy_panel(self, X: Any) -> Any:
+        """The panel's columns of a Dask array or frame of all features."""
+        frame, panel = hasattr(X, "columns"), np.flatnonzero(self.support_)
+        # names and number of features are known without reading
+        validate_data(self, X._meta if frame else X, reset=False, skip_check_array=True)
+        return X.iloc[:, panel] if frame else X[:, panel]
 
     def _clipped(self, columns: Float64Array) -> Float64Array:
         if self.limits_ is None:
@@ -190,12 +193,50 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
 
     def _set_panel(
         self,
-        panel: IntArray,
-        moments: Any,
+        order: IntArray,
+        rows: Rows,
+        codes: IntArray,
+        weight: Float64Array,
         center: Float64Array,
         scale: Float64Array,
         limits: Float64Array | None,
-        planes: tuple[Float64Array, Float64Array, Float64Array] | None = None,
+        planes: tuple[Float64Array, Float64Array] | None = None,
+    ) -> None:
+        """Set planes and decision on a panel, from rows as they were clipped.
+
+        ``order`` are its features as they were chosen, with their ``center`` and ``scale``;
+        ``limits`` are those of all features, and ``planes`` as in `_set_planes`.
+        """
+        place, n_classes = np.argsort(order), len(self.classes_)
+        panel, center, scale = order[place], center[place], scale[place]
+        fitted = self.decision in ("logistic", "calibrated")
+        moments, columns, codes_, weight_ = read_panel(
+            rows.take(panel), codes, weight, n_classes, SAMPLE if fitted else 0, center,
+            np.cos(1.0 + place) / scale,
+        )  # fmt: skip
+        self._set_planes(panel, moments, center, scale, limits, planes)
+        self.decision_ = self.decision
+        if not fitted:
+            return
+        features = (columns - center) / scale
+        if self.decision == "calibrated":
+            normals = self.planes_[:, panel]
+            features = log_distances(columns @ normals.T + self.plane_intercepts_, self.scale_)
+        n_samples = min(int(repetitions(weight).sum()), SAMPLE)
+        coef, intercept = fit_logistic(features, codes_, n_classes, weight_, n_samples)
+        if self.decision == "logistic":
+            coef = coef / scale
+            intercept = intercept - coef @ center
+        self.panel_coef_, self.panel_intercept_ = coef, intercept
+
+    def _set_planes(
+        self,
+        panel: IntArray,
+        moments: ClassMoments,
+        center: Float64Array,
+        scale: Float64Array,
+        limits: Float64Array | None,
+        planes: tuple[Float64Array, Float64Array] | None = None,
     ) -> None:
         """Set the planes on a panel (sorted), from its class moments in the units of X.
 
@@ -204,60 +245,42 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         n_classes, m = len(self.classes_), self.n_features_in_
         self.support_ = np.zeros(m, dtype=bool)
         self.support_[panel] = True
-        self.limits_ = limits
+        self.limits_ = None if limits is None else limits[:, panel]
         self.prior_ = np.full(n_classes, 1.0 / n_classes)
         covariances = moments.scatters / moments.weights[:, None, None]
         self.class_counts_ = moments.weights / moments.weights.sum() * moments.counts.sum()
         self.panel_means_ = moments.means
         self.panel_variances_ = np.einsum("kff->kf", covariances).copy()
-        if planes is None:
-            planes = panel_planes(
-                (moments.means - center) / scale, covariances / np.multiply.outer(scale, scale),
-                moments.weights, TAU, POOL,
-            )  # fmt: skip
-        w, b, self.scale_ = planes
+        means = (moments.means - center) / scale
+        covariances /= np.multiply.outer(scale, scale)
+        w, b = planes or panel_planes(means, covariances, moments.weights, TAU, POOL)
+        # variances and squared distances of the classes (columns) along the planes (rows)
+        squares = np.einsum("if,kfg,ig->ik", w, covariances, w, optimize=True).clip(min=0.0)
+        squares += (w @ means.T + b[:, None]) ** 2
+        distance = np.sqrt(squares.mean(axis=1))
+        self.scale_ = np.where(distance > 0.0, distance, 1.0)
         self.planes_ = np.zeros((n_classes, m))
         self.planes_[:, panel] = w / scale
         self.plane_intercepts_ = b - (w / scale) @ center
 
-    def _set_decision(
-        self,
-        rows: Rows,
-        codes: IntArray,
-        weight: Float64Array,
-        key: Float64Array,
-        n_samples: int,
-        center: Float64Array,
-        scale: Float64Array,
-    ) -> None:
-        """Fit a decision that needs rows, on the panel's columns as they were clipped."""
-        self.decision_ = self.decision
-        if self.decision_ not in ("logistic", "calibrated"):
-            return
-        counted = np.flatnonzero(weight > 0.0)
-        sample = counted[balanced_sample(codes[counted], key[counted])]
-        columns = rows.columns(np.arange(rows.shape[1]), sample)
-        n_classes = len(self.classes_)
-        if self.decision_ == "calibrated":
-            planes = self.planes_[:, self.support_]
-            features = log_distances(columns @ planes.T + self.plane_intercepts_, self.scale_)
-        else:
-            features = (columns - center) / scale
-        coef, intercept = fit_logistic(
-            features, codes[sample], n_classes, weight[sample], min(n_samples, SAMPLE)
-        )
-        if self.decision_ == "logistic":
-            coef = coef / scale
-            intercept = intercept - coef @ center
-        self._set_linear(coef, intercept)
+    @property
+    def coef_(self) -> Float64Array:
+        """Coefficients on X, where the decision is linear in it: nothing is clipped."""
+        self._check_linear("coef_")
+        coef = np.zeros((len(self.panel_coef_), self.n_features_in_))
+        coef[:, self.support_] = self.panel_coef_
+        return coef
 
-    def _set_linear(self, coef: Float64Array, intercept: Float64Array) -> None:
-        """Set a decision that is linear on the panel; on X too where nothing is clipped."""
-        self.panel_coef_, self.panel_intercept_ = coef, intercept
-        if self.decision_ in LINEAR and self.limits_ is None:
-            self.coef_ = np.zeros((len(coef), self.n_features_in_))
-            self.coef_[:, self.support_] = coef
-            self.intercept_ = intercept
+    @property
+    def intercept_(self) -> Float64Array:
+        """Their intercepts."""
+        self._check_linear("intercept_")
+        return self.panel_intercept_
+
+    def _check_linear(self, name: str) -> None:
+        linear = getattr(self, "decision_", None) in LINEAR and self.limits_ is None
+        if not linear:
+            raise AttributeError(f"{name} needs a linear decision, clip=None and a fit")
 
 
 def clip_values(columns: Float64Array, limits: Float64Array) -> Float64Array:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
+from typing import Any
+
 import numpy as np
 from scipy.special import expit, softmax
 from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
 
 from .._typing import Float64Array, IntArray
+from ..linalg.moments import ClassMoments, add_block
+from ..linalg.rows import Rows
 
 DECISIONS = ("logistic", "discriminant", "calibrated", "scaled", "distance")
 #: Decisions that are linear in the panel's columns.
@@ -57,23 +63,44 @@ def fit_logistic(
     return model.coef_, model.intercept_
 
 
-def balanced_sample(codes: IntArray, key: Float64Array, size: int = SAMPLE) -> IntArray:
-    """At most ``size`` rows, as many of each class as there are or an even share.
+def read_panel(
+    rows: Rows,
+    codes: IntArray,
+    weight: Float64Array,
+    n_classes: int,
+    size: int,
+    center: Float64Array,
+    mix: Float64Array,
+) -> tuple[ClassMoments, Float64Array, IntArray, Float64Array]:
+    """Class moments of a panel's columns, and rows to fit a decision on, from one pass.
 
-    Decisions weigh the classes evenly, so a rare class is worth keeping whole. Rows go by their
-    key, which depends on what is in a row and not on its place.
+    Of at most ``size`` rows there are as many of each class as there are or an even share:
+    decisions weigh the classes evenly, so a rare class is worth keeping whole. Rows go by the
+    product of ``x - center`` with ``mix``, so by what is in them and not by their place.
     """
-    if len(codes) <= size:
-        return np.arange(len(codes))
-    counts = np.bincount(codes)
-    order = np.lexsort((key, codes))
-    first = np.concatenate([[0], np.cumsum(counts)])
-    chosen, left = [], size
+    counts = np.bincount(codes[weight > 0.0], minlength=n_classes)
+    quota, left = np.zeros(n_classes, dtype=int), size
     for done, k in enumerate(np.argsort(counts, kind="stable")):
-        take = min(int(counts[k]), left // (len(counts) - done))
-        chosen.append(order[first[k] : first[k] + take])
-        left -= take
-    return np.sort(np.concatenate(chosen))
+        quota[k] = min(counts[k], left // (n_classes - done))
+        left -= quota[k]
+
+    def merge(*states: Any) -> Any:
+        moments, *sample = zip(*states)
+        columns, code, w = map(np.concatenate, sample)
+        if quota.sum() < counts.sum():
+            value = np.round((columns - center) @ mix, 10)
+            order = np.lexsort((value, (1e6 * value) % 1.0, code))
+            ranked = code[order]
+            order = order[np.arange(len(order)) - np.searchsorted(ranked, ranked) < quota[ranked]]
+            columns, code, w = columns[order], code[order], w[order]
+        return reduce(add, moments), columns, code, w
+
+    def visit(state: Any, block: Float64Array, code: IntArray, w: Float64Array) -> Any:
+        there = w > 0.0
+        part = add_block(None, block, code, w, n_classes), block[there], code[there], w[there]
+        return merge(part) if state is None else merge(state, part)
+
+    return rows.reduce_rows(visit, merge, (codes, weight))
 
 
 def margins(scores: Float64Array) -> Float64Array:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -14,32 +15,41 @@ from sklearn.base import clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._typing import Float64Array, IntArray
-from .._validate import check_choice, check_integer, check_real, forget_fit, warn_constant
+from .._typing import Float64Array
+from .._validate import (
+    check_choice,
+    check_integer,
+    check_real,
+    forget_fit,
+    warn_caller,
+    warn_constant,
+)
 from ..linalg import ClassMoments
-from ..linalg.moments import class_moments
-from ..linalg.rows import Rows, check_class_sizes, read_classes
+from ..linalg.rows import check_class_sizes, read_classes
 from ..solvers.penalties import penalty_factors
-from ..solvers.subset import MomentCovariances, Path, RowCovariances, check_panel, forward
+from ..solvers.subset import Covariances, Path, check_panel, forward
 from .base import PanelClassifier
 from .decision import DECISIONS
 
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Checked rows and labels, and the covariances of all rows."""
+    """What a model is fitted to: checked rows and labels, or moments, and covariances."""
 
-    rows: Rows
     classes: np.ndarray
-    codes: IntArray
-    weight: Float64Array
     names: np.ndarray | None
     factor: Float64Array
-    covariances: RowCovariances
+    covariances: Any
+    rows: Any = None
+    codes: Any = None
+    weight: Any = None
+    moments: ClassMoments | None = None
 
 
 class PathClassifier(PanelClassifier):
     """A panel whose features were chosen one by one."""
+
+    _chosen: tuple[Path, int]
 
     @cached_property
     def stand_ins_(self) -> list[list[tuple[int, float, float]]]:
@@ -191,7 +201,9 @@ class GSVPSVM(PathClassifier):
         self : GSVPSVM
             The fitted estimator.
         """
-        self.fit_with_path(X, y, (), sample_weight)
+        table = self._read(X, y, sample_weight)
+        forget_fit(self)
+        self._fit_sizes(table, [self])
         return self
 
     def fit_with_path(
@@ -199,15 +211,7 @@ class GSVPSVM(PathClassifier):
     ) -> dict[int, GSVPSVM]:
         """Fit as `fit` does, and models of other sizes from the same path.
 
-        Parameters
-        ----------
-        X, y, sizes, sample_weight
-            As in `fit_path`.
-
-        Returns
-        -------
-        dict of int to GSVPSVM
-            Fitted models by size, as `fit_path` gives them.
+        Parameters and result are those of `fit_path`.
         """
         table = self._read(X, y, sample_weight)
         forget_fit(self)
@@ -246,39 +250,52 @@ class GSVPSVM(PathClassifier):
         rows, classes, codes, weight = read_classes(X, y, sample_weight, estimator=header)
         names = getattr(header, "feature_names_in_", None)
         factor = penalty_factors(self.penalty_factor, rows.shape[1], names)
-        covariances = RowCovariances(
+        covariances = Covariances(
             rows, codes, weight, len(classes), clip=self.clip, standardize=bool(self.standardize)
         )
-        warn_constant(np.flatnonzero(~covariances.spread.varying[0]), names)
-        factor = np.ones(rows.shape[1]) if factor is None else factor
-        return Training(rows, classes, codes, weight, names, factor, covariances)
+        return Training(classes, names, factor, covariances, rows, codes, weight)
 
     def _fit_sizes(self, table: Training, models: list[GSVPSVM]) -> None:
         """Fit models that differ in size alone; all share one path."""
-        covariances, codes, weight = table.covariances, table.codes, table.weight
-        varying = covariances.spread.varying[0]
-        sizes = [check_panel(model.n_features, varying, table.factor) for model in models]
+        cov, moments = table.covariances, table.moments
+        warn_constant(np.flatnonzero(~cov.varying[0]), table.names)
+        size = attrgetter("n_features")
+        least, most = size(min(models, key=size)), size(max(models, key=size))
+        most = check_panel(most, cov.varying[0], table.factor, least)
         [path] = forward(
-            covariances, max(sizes), tau=self.tau, max_correlation=self.max_correlation,
+            cov, most, tau=self.tau, max_correlation=self.max_correlation,
             penalty_factor=table.factor,
         )  # fmt: skip
-        for model, k in zip(models, sizes):
-            model.classes_, model.n_features_in_ = table.classes, table.rows.shape[1]
+        for model in models:
+            k = min(model.n_features, most)
+            model.classes_, model.n_features_in_ = table.classes, len(table.factor)
             if table.names is not None:
-                model.feature_names_in_ = table.names
-            chosen = np.argsort(path.order[:k])
-            panel, center, scale = path.order[chosen], path.center[chosen], path.scale[chosen]
-            columns = covariances.rows.take(panel)
-            moments = class_moments(columns, codes, weight, len(table.classes))
-            limits = None if covariances.limits is None else covariances.limits[:, panel]
-            model._set_panel(panel, moments, center, scale, limits)
-            model._set_path(path, k)
-            model._set_decision(
-                columns, codes, weight, covariances.key, int(covariances.spread.n_samples[0]),
-                center, scale,
-            )  # fmt: skip
+                model.feature_names_in_ = np.asarray(table.names, dtype=object)
+            order, center, scale = path.order[:k], path.center[:k], path.scale[:k]
+            if moments is None:
+                model._set_panel(
+                    order, cov.rows, table.codes, table.weight, center, scale, cov.limits
+                )
+            else:
+                place = np.argsort(order)
+                panel = order[place]
+                part = replace(
+                    moments, means=moments.means[:, panel], feature_names=None,
+                    scatters=moments.scatters[:, panel[:, None], panel],
+                )  # fmt: skip
+                model._set_planes(panel, part, center[place], scale[place], None)
+                fitted = self.decision in ("logistic", "calibrated")
+                model.decision_ = "discriminant" if fitted else self.decision
+            model.feature_order_, model.tau_, model._chosen = order, path.tau, (path, k)
+            model.quotients_ = path.quotients[1 : k + 1]
+            model.feature_importances_ = np.zeros(len(table.factor))
+            model.feature_importances_[order] = -np.diff(path.quotients[: k + 1])
             if model.decision_ == "discriminant":
-                model._set_scores(path, k)
+                weights, offsets = path.scores(k)
+                weights = weights[:, np.argsort(order)]
+                if len(table.classes) == 2:
+                    weights, offsets = weights[1:] - weights[:1], offsets[1:] - offsets[:1]
+                model.panel_coef_, model.panel_intercept_ = weights, offsets
 
     def fit_moments(self, moments: ClassMoments) -> GSVPSVM:
         """Fit from per-class moments alone: no rows are needed, and none is clipped.
@@ -312,37 +329,15 @@ class GSVPSVM(PathClassifier):
         check_class_sizes(moments.classes, moments.counts)
         names = moments.feature_names
         factor = penalty_factors(self.penalty_factor, moments.n_features, names)
-        covariances = MomentCovariances(moments, bool(self.standardize))
-        warn_constant(np.flatnonzero(~covariances.spread.varying[0]), names)
-        k = check_panel(self.n_features, covariances.spread.varying[0], factor)
-        [path] = forward(
-            covariances, k, tau=self.tau, max_correlation=self.max_correlation,
-            penalty_factor=factor,
-        )  # fmt: skip
-        self.classes_, self.n_features_in_ = moments.classes, moments.n_features
-        if names is not None:
-            self.feature_names_in_ = np.asarray(names, dtype=object)
-        chosen = np.argsort(path.order)
-        panel = path.order[chosen]
-        part = replace(
-            moments,
-            means=moments.means[:, panel],
-            scatters=moments.scatters[:, panel[:, None], panel],
-            feature_names=None,
+        covariances = Covariances.of_moments(moments, bool(self.standardize))
+        self._fit_sizes(
+            Training(moments.classes, names, factor, covariances, moments=moments), [self]
         )
-        self._set_panel(panel, part, path.center[chosen], path.scale[chosen], None)
-        self._set_path(path, k)
-        self.decision_ = self.decision
-        if self.decision in ("logistic", "calibrated"):
-            self.decision_ = "discriminant"
-            warnings.warn(
+        if self.decision_ != self.decision:
+            warn_caller(
                 f'moments hold no rows for decision="{self.decision}", so "discriminant" is '
-                "used: pass it to be rid of this warning, or fit on rows",
-                UserWarning,
-                stacklevel=3,
+                "used: pass it to be rid of this warning, or fit on rows"
             )
-        if self.decision_ == "discriminant":
-            self._set_scores(path, k)
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
@@ -398,20 +393,3 @@ class GSVPSVM(PathClassifier):
         for name in ("tau", "clip"):
             if getattr(self, name) is not None:
                 check_real(name, getattr(self, name), least=0.0)
-
-    def _set_path(self, path: Path, k: int) -> None:
-        """Set what the path says of its first k features."""
-        self.feature_order_ = path.order[:k]
-        self.quotients_ = path.quotients[1 : k + 1]
-        self.feature_importances_ = np.zeros(self.n_features_in_)
-        self.feature_importances_[path.order[:k]] = -np.diff(path.quotients[: k + 1])
-        self.tau_ = path.tau
-        self._chosen = (path, k)
-
-    def _set_scores(self, path: Path, k: int) -> None:
-        """Set the class scores of the closed form as the decision."""
-        weights, offsets = path.scores(k)
-        weights = weights[:, np.argsort(path.order[:k])]
-        if len(self.classes_) == 2:
-            weights, offsets = weights[1:] - weights[:1], offsets[1:] - offsets[:1]
-        self._set_linear(weights, offsets)

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from .._typing import BoolArray, Float64Array, IntArray
 from .._validate import check_choice, check_integer, check_seed, forget_fit
-from ..linalg.rows import Rows, in_memory
+from ..linalg.rows import Rows, is_dask
 from ..solvers.subset import Path, check_panel, forward
 from .base import clip_values
 from .gsvpsvm import GSVPSVM, PathClassifier, Training
@@ -194,7 +194,9 @@ class GSVPSVMCV(PathClassifier):
             check_integer("max_features", self.max_features, least=1)
         table = self._of_size(1)._read(X, y, sample_weight)
         codes, weight, everything = table.codes, table.weight, table.covariances
-        folds = list(_folds(self.cv, codes, weight, everything.rank, in_memory(groups), seed))
+        groups = groups.compute() if is_dask(groups) else groups
+        values = everything.row_values()
+        folds = list(_folds(self.cv, codes, weight, values, groups, seed))
         train = np.zeros((len(folds), len(codes)), dtype=bool)
         n_classes = len(table.classes)
         for mask, (inside, _) in zip(train, folds):
@@ -207,7 +209,7 @@ class GSVPSVMCV(PathClassifier):
                     "groups, or add samples"
                 )
         sets = everything.folds(train)
-        candidates = sets.spread.varying.all(axis=0) & np.isfinite(table.factor)
+        candidates = sets.varying.all(axis=0) & np.isfinite(table.factor)
         most = self.max_features or 30 + 5 * (n_classes - 2)
         most = check_panel(min(most, int(candidates.sum())), candidates, table.factor)
         paths = forward(
@@ -221,7 +223,7 @@ class GSVPSVMCV(PathClassifier):
 
 
 def _folds(
-    cv: Any, codes: IntArray, weight: Float64Array, rank: IntArray, groups: Any, seed: int
+    cv: Any, codes: IntArray, weight: Float64Array, values: Float64Array, groups: Any, seed: int
 ) -> Iterator[tuple[IntArray, IntArray]]:
     """Training and held-out rows of each fold, of rows that count."""
     counted = np.flatnonzero(weight > 0.0)
@@ -230,7 +232,7 @@ def _folds(
             yield np.intersect1d(inside, counted), np.intersect1d(outside, counted)
         return
     check_integer("cv", cv, least=2)
-    order = counted[np.lexsort((codes[counted], rank[counted]))]
+    order = counted[np.lexsort((codes[counted], values[counted]))]
     labels = codes[order]
     options: dict[str, Any] = {"shuffle": True, "random_state": seed}
     if groups is None:
@@ -262,19 +264,29 @@ def _held_out(
     paths: list[Path],
     limits: Float64Array | None,
 ) -> tuple[Float64Array, Float64Array]:
-    """How often each row was classified wrongly with each size when held out, and its weight."""
-    wrong = np.zeros((len(paths[0].order), len(codes)), dtype=np.float64)
-    times = np.zeros(len(codes))
-    for path, (_, outside) in zip(paths, folds):
-        columns = rows.columns(path.order, outside)
-        if limits is not None:
-            columns = clip_values(columns, limits[:, path.order])
-        wrong[:, outside] += path.predictions(columns) != codes[outside]
-        times[outside] += 1.0
+    """How often each row was classified wrongly with each size when held out, and its weight.
+
+    All folds' rows are scored in one pass over the columns of all panels.
+    """
+    union, place = np.unique([path.order for path in paths], return_inverse=True)
+    place, held = place.reshape(len(paths), -1), np.zeros((len(folds), len(codes)), dtype=bool)
+    for mask, (_, outside) in zip(held, folds):
+        mask[outside] = True
+    times = held.sum(axis=0)
     if not times.any():
         raise ValueError("no fold holds out a sample: cv must split rows of positive weight")
-    wrong /= np.maximum(times, 1.0)
-    return wrong, weight * (times > 0.0)
+
+    def errors(columns: Float64Array, code: IntArray, *masks: BoolArray) -> Float64Array:
+        if limits is not None:
+            columns = clip_values(columns, limits[:, union])
+        wrong = np.zeros((len(code), place.shape[1]))
+        for path, at, mask in zip(paths, place, masks):
+            wrong[mask] += (path.predictions(columns[mask][:, at]) != code[mask]).T
+        return wrong
+
+    wrong = rows.take(union).map_rows(errors, (codes, *held)).T
+    wrong /= np.maximum(times, 1)
+    return wrong, weight * (times > 0)
 
 
 def _choose(

@@ -10,17 +10,15 @@ import numpy as np
 from .._typing import Float64Array, IntArray
 from .._validate import check_choice, check_integer, check_real, forget_fit
 from ..linalg.covariances import Part, covariances_of
-from ..linalg.moments import class_moments
-from ..linalg.rows import read_classes, repetitions
-from ..solvers.exact import balanced_scale, panel_planes
+from ..linalg.rows import read_classes
+from ..solvers.exact import panel_planes
 from ..solvers.newton import Problem, Solution
 from ..solvers.path import Path, warn_of
 from ..solvers.penalties import Penalty, penalty_factors
 from ..solvers.quotient import OneVsRest
-from ..solvers.subset import row_identity
 from .base import PanelClassifier
 from .decision import DECISIONS
-from .elbow import elbow_features
+from .pgd import elbow_features
 
 
 class LqGSVPSVM(PanelClassifier):
@@ -171,9 +169,9 @@ class LqGSVPSVM(PanelClassifier):
                 f"the planes have {len(panel)} features together, and at most {cov.max_block} can "
                 f"be refitted: raise delta, which is {self.delta!r}"
             )
-        means, covariances = cov.means[:, panel], cov.blocks(panel, np.eye(n_classes))
         if self.refit:
-            normals = panel_planes(means, covariances, cov.share, self.tau, self.pool)
+            blocks = cov.blocks(panel, np.eye(n_classes))
+            normals = panel_planes(cov.means[:, panel], blocks, cov.share, self.tau, self.pool)
         else:
             # the penalised planes cut to the panel, with their biases as the paper has it
             w = np.array([solution.dense(rows.shape[1]) for solution in solutions])
@@ -182,16 +180,10 @@ class LqGSVPSVM(PanelClassifier):
             # unit normals again, so that distances stay distances
             norm = np.linalg.norm(w[:, panel], axis=1)
             norm[norm == 0.0] = 1.0
-            w, b = w[:, panel] / norm[:, None], b / norm
-            normals = w, b, balanced_scale(w, b, means, covariances)
-        columns = rows.take(panel)
-        moments = class_moments(columns, codes, weight, n_classes)
-        center, scale = cov.center[panel], 1.0 / cov.inverse[panel]
-        self._set_panel(panel, moments, center, scale, None, normals)
+            normals = w[:, panel] / norm[:, None], b / norm
+        center, scale = cov.center[order], 1.0 / cov.inverse[order]
+        self._set_panel(order, rows, codes, weight, center, scale, None, normals)
         self.feature_order_ = order
-        key, _ = row_identity(rows, cov.share, cov.means, cov.center, cov.inverse)
-        n_rows = int(repetitions(weight).sum())
-        self._set_decision(columns, codes, weight, key, n_rows, center, scale)
         return self
 
     def _check_parameters(self) -> Penalty:

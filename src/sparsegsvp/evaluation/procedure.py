@@ -25,7 +25,7 @@ from sklearn.utils.validation import has_fit_parameter
 from .._typing import Float64Array, IntArray
 from .._validate import close_names, find_columns
 from ..estimators import GSVPSVM, GSVPSVMCV, Panel
-from ..estimators.center import takes_batch
+from ..estimators.pipeline import takes_batch
 from .cache import digest
 from .splits import Fold, Samples
 

@@ -178,7 +178,7 @@ def guarded(kind: str) -> Iterator[None]:
     except BaseException as error:  # a panic of a Rust library is no Exception
         what, remedy = f"damaged, or not {kind} ({error_text(error)})", "copy or save it again"
         if isinstance(error, MemoryError):
-            what, remedy = "larger than the memory there is", "read it on a larger machine"
+            what, remedy = "larger than there is more memory for", "read it on a larger machine"
         elif isinstance(error, OSError) and error.errno and not isinstance(error, gzip.BadGzipFile):
             what, remedy = f"not to be read ({error.strerror})", "check the path, and whose it is"
         elif isinstance(error, _DEFECTS) and _raised_by(error) == __name__.partition(".")[0]:
@@ -192,19 +192,3 @@ def _raised_by(error: BaseException) -> str:
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     return "" if trace is None else str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0]
-
-
-def role_option(role: str) -> str:
-    """Refer to the parameter that gave a column its role."""
-    return option(role.partition(":")[0])
-
-
-def no_such(kind: str, name: str, role: str, there: Sequence[str], within: str = "") -> InputError:
-    """Return the error for a name that a parameter gave and that is not there."""
-    what = f"there is no {kind} {quote(name)}{within} ({role_option(role)})"
-    return InputError(what, remedy=suggestion(name, there))
-
-
-def plain_text(text: str) -> str:
-    """Write the parameters as Python does: ``target``, or ``impute='median'``."""
-    return spelled(text, _python_spelling)

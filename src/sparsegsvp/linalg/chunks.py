@@ -7,7 +7,7 @@ so the scheduler and the number of workers change nothing, not even the last bit
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
@@ -48,11 +48,11 @@ class DaskRows(Rows):
         self._checked = False
 
     def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
-        bands = self._each(lambda rows, cols: ("dot", (v[cols],), {"exact": exact}))
+        bands = self._each("dot", lambda rows, cols: v[cols], exact)
         return np.concatenate([sum(band) for band in self._compute(bands)])
 
     def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
-        bands = self._each(lambda rows, cols: ("tdot", (u[..., rows],), {"exact": exact}))
+        bands = self._each("tdot", lambda rows, cols: u[..., rows], exact)
         columns = [_tree(np.add, list(column)) for column in zip(*bands)]
         return np.concatenate(self._compute(columns), axis=-1)
 
@@ -84,102 +84,70 @@ class DaskRows(Rows):
         columns = [_tree(np.add, list(column)) for column in zip(*parts)]
         return np.concatenate(self._compute(columns), axis=-1)
 
-    def columns(self, index: IntArray, rows: IntArray | slice = slice(None)) -> Float64Array:
-        part = self.take(index, rows)
-        bands = [
-            _task(_join, *(part._chunk(i, j) for j in range(len(part._cols))))
-            for i in range(len(part._rows))
-        ]
-        blocks = part._compute(bands)
-        return np.concatenate([np.asarray(_dense(block), dtype=np.float64) for block in blocks])
+    def columns(self, index: IntArray) -> Float64Array:
+        return self.take(index).map_rows(np.array)
 
-    def take(self, index: IntArray, rows: IntArray | slice = slice(None)) -> DaskRows:
-        taken = DaskRows(self.array[:, np.asarray(index)][rows], self.name)
-        taken._checked, taken.passes = self._checked, self.passes
-        taken._share = self._share * _touched(np.asarray(index), self._cols)
-        if not isinstance(rows, slice):
-            taken._share *= _touched(rows, self._rows)
+    def take(self, index: IntArray) -> DaskRows:
+        taken = self._like(self.array[:, np.asarray(index)])
+        taken._share *= float(np.mean([_inside(index, cols).any() for cols in self._cols]))
         if self._limits is not None:
             low, high, codes = self._limits
-            taken._limits = (low[:, index], high[:, index], codes[rows])
+            taken._limits = (low[:, index], high[:, index], codes)
         return taken
 
     def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
         """The same chunks, each clipped whenever it is read."""
-        rows = DaskRows(self.array, self.name, self.names)
-        rows._limits, rows._checked, rows.passes = (low, high, codes), self._checked, self.passes
+        rows = self._like(self.array)
+        rows._limits = (low, high, codes)
         return rows
 
-    def corrected(
-        self, mean: Float64Array, variance: Float64Array, codes: IntArray, weight: Float64Array
-    ) -> tuple[Float64Array, Float64Array]:
-        return self.class_statistics(codes, weight, len(mean))
-
-    def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
-        source = self._by_bands()
-        for i, rows in enumerate(source._rows):
-            band = [source._chunk(i, j) for j in range(len(source._cols))]
-            (chunk,) = self._compute([_task(_join, *band)], share=1 / len(source._rows))
-            for inner, block in as_rows(chunk).row_blocks():
-                yield slice(rows.start + inner.start, rows.start + inner.stop), block
-
-    def map_rows(self, function: Callable[[Float64Array], Float64Array]) -> Float64Array:
-        source = self._by_bands()
-        parts = [
-            _task(_map, function, *(source._chunk(i, j) for j in range(len(source._cols))))
-            for i in range(len(source._rows))
-        ]
-        return np.concatenate(self._compute(parts))
+    def _like(self, array: Any) -> DaskRows:
+        """Another array of these values, read with the same care and counted with them."""
+        rows = DaskRows(array, self.name)
+        rows._limits, rows._checked = self._limits, self._checked
+        rows.passes, rows._share = self.passes, self._share
+        return rows
 
     def reduce_rows(
-        self, visit: Visit[State], merge: Merge[State], per_row: Sequence[np.ndarray | None] = ()
+        self, visit: Visit[State], merge: Merge[State], per_row: Sequence[np.ndarray] = ()
     ) -> State:
         source = self._by_bands()
         compact = [_compact(array) for array in per_row]
-        shared = _task(_same, (visit, merge))
+        shared = _task(_same, (visit, merge, self._to_check()))
         parts = [
             _task(
-                _reduce, shared, [None if a is None else a[rows] for a in compact],
+                _reduce, shared, [a[rows] for a in compact],
                 *(source._chunk(i, j) for j in range(len(source._cols))),
             )
             for i, rows in enumerate(source._rows)
         ]  # fmt: skip
-        ((state, low, high),) = self._compute([_tree(_MergeChecked(merge), parts)])
-        self._check(low, high)
+        (state,) = self._compute([_tree(merge, parts)])
+        self._checked = True
         return state
 
     def class_statistics(
         self, codes: IntArray, weight: Float64Array, n_classes: int
     ) -> tuple[Float64Array, Float64Array]:
-        compact = _compact(codes)
-        merge = _MergeChecked(Spread.merged)
+        compact, name = _compact(codes), self._to_check()
         columns = [
             _tree(
-                merge,
+                Spread.merged,
                 [
-                    _task(_spread, self._chunk(i, j), compact[rows], weight[rows], n_classes)
+                    _task(_spread, self._chunk(i, j), compact[rows], weight[rows], n_classes, name)
                     for i, rows in enumerate(self._rows)
                 ],
             )
             for j in range(len(self._cols))
         ]
         parts = self._compute(columns)
-        self._check(*_widest([(low, high) for _, low, high in parts]))
-        total = np.where(parts[0][0].total > 0.0, parts[0][0].total, 1.0)[:, None]
-        mean = np.concatenate([part.mean for part, _, _ in parts], axis=1)
-        return mean, np.concatenate([part.spread for part, _, _ in parts], axis=1) / total
+        self._checked = True
+        total = np.where(parts[0].total > 0.0, parts[0].total, 1.0)[:, None]
+        mean = np.concatenate([part.mean for part in parts], axis=1)
+        return mean, np.concatenate([part.square for part in parts], axis=1) / total
 
-    def extremes(self) -> tuple[float, float]:
-        bands = self._each(lambda rows, cols: ("extremes", (), {}))
-        return _widest([pair for band in self._compute(bands) for pair in band])
-
-    def check_values(self, name: str) -> None:
-        self.name = name  # the first pass over all rows looks at the values, see `_check`
-
-    def _check(self, low: float, high: float) -> None:
-        if not self._checked:
-            check_extremes(low, high, self.dtype, self.name)
-            self._checked = True
+    def _to_check(self) -> str | None:
+        """What errors call the array, until its values were looked at."""
+        return None if self._checked else self.name
 
     def _chunk(self, i: int, j: int) -> Any:
         """The chunk of band i and column chunk j, clipped where there are limits."""
@@ -191,13 +159,14 @@ class DaskRows(Rows):
         limits = (low[:, cols], high[:, cols], _compact(codes[self._rows[i]]))
         return _task(_clip, chunk, *limits)
 
-    def _each(self, call: Callable[[slice, slice], tuple[str, Any, Any]]) -> list[list[Any]]:
-        """A task for every chunk, which asks it for ``method(*args, **options)``."""
+    def _each(
+        self, method: str, vector: Callable[[slice, slice], Any], exact: bool
+    ) -> list[list[Any]]:
+        """A task for every chunk, its product with a vector."""
         return [
             [
-                _task(_ask, self._chunk(i, j), method, *args, **options)
+                _task(_ask, self._chunk(i, j), method, vector(rows, cols), exact=exact)
                 for j, cols in enumerate(self._cols)
-                for method, args, options in [call(rows, cols)]
             ]
             for i, rows in enumerate(self._rows)
         ]
@@ -208,10 +177,7 @@ class DaskRows(Rows):
         tallest = max(rows.stop - rows.start for rows in self._rows)
         if len(self._cols) == 1 or tallest * row_bytes <= _BAND_BYTES:
             return self
-        bands = self.array.rechunk({0: max(1, _BAND_BYTES // row_bytes), 1: -1})
-        rows = DaskRows(bands, self.name)
-        rows._limits, rows.passes, rows._share = self._limits, self.passes, self._share
-        return rows
+        return self._like(self.array.rechunk({0: max(1, _BAND_BYTES // row_bytes), 1: -1}))
 
     def _compute(self, tasks: list[Any], share: float = 1.0) -> list[Any]:
         """Compute tasks that read a share of the chunks between them."""
@@ -283,23 +249,6 @@ def _fold(merge: Callable[[Any, Any], Any], *parts: Any) -> Any:
     return reduce(merge, parts)
 
 
-class _MergeChecked:
-    """Merge two values that come with their extremes, and the extremes."""
-
-    def __init__(self, merge: Callable[[Any, Any], Any]) -> None:
-        self.merge = merge
-
-    def __call__(self, a: tuple[Any, float, float], b: tuple[Any, float, float]) -> Any:
-        with np.errstate(all="ignore"):
-            return (self.merge(a[0], b[0]), *_widest([a[1:], b[1:]]))
-
-
-def _widest(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """The smallest and the largest of several extremes."""
-    # np.min, unlike min, carries a NaN through
-    return float(np.min([low for low, _ in pairs])), float(np.max([high for _, high in pairs]))
-
-
 def _bounds(sizes: Sequence[int]) -> list[slice]:
     stops = np.cumsum(sizes)
     return [slice(int(stop - size), int(stop)) for size, stop in zip(sizes, stops)]
@@ -309,21 +258,16 @@ def _inside(index: IntArray, cols: slice) -> np.ndarray:
     return (index >= cols.start) & (index < cols.stop)
 
 
-def _touched(index: IntArray, chunks: list[slice]) -> float:
-    """The share of chunks that hold some of the index."""
-    return float(np.mean([_inside(index, chunk).any() for chunk in chunks]))
-
-
 def _compact(array: Any) -> Any:
     """Non-negative integers in as few bytes as they need, for they travel with the tasks."""
-    if array is None or array.dtype.kind not in "iu" or not len(array) or array.min() < 0:
+    if array.dtype.kind not in "iu" or not len(array) or array.min() < 0:
         return array
     return array.astype(np.min_scalar_type(int(array.max())))
 
 
 def _as_index(array: Any) -> Any:
     """Compact integers as numpy's index type again."""
-    return array.astype(np.intp) if array is not None and array.dtype.kind in "iu" else array
+    return array.astype(np.intp) if array.dtype.kind in "iu" else array
 
 
 # --- what is done to a chunk, wherever it is ---------------------------------------------
@@ -333,16 +277,9 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _dense(values: Any) -> np.ndarray:
-    if isinstance(values, Rows):  # clipped
-        return values.columns(np.arange(values.shape[1]))
-    return values.toarray() if hasattr(values, "toarray") else np.asarray(values)
-
-
 def _ask(chunk: Any, method: str, *args: Any, **options: Any) -> Any:
     """The answer of a chunk to a method of `Rows`."""
-    with np.errstate(all="ignore"):
-        return getattr(as_rows(chunk), method)(*args, **options)
+    return getattr(as_rows(chunk), method)(*args, **options)
 
 
 def _clip(chunk: Any, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
@@ -366,31 +303,33 @@ def _centred_columns(
     return v
 
 
+def _check(rows: Rows, name: str | None) -> None:
+    if name is not None:
+        check_extremes(float(rows.X.min()), float(rows.X.max()), rows.dtype, name)
+
+
 def _spread(
-    chunk: Any, codes: IntArray, weight: Float64Array, n_classes: int
-) -> tuple[Spread, float, float]:
-    rows = as_rows(chunk)
-    with np.errstate(all="ignore"):
-        return (Spread.of(rows, _as_index(codes), weight, n_classes), *rows.extremes())
+    chunk: Any, codes: IntArray, weight: Float64Array, n_classes: int, name: str | None
+) -> Spread:
+    rows, codes = as_rows(chunk), _as_index(codes)
+    _check(rows, name)
+    total = np.bincount(codes, weight, minlength=n_classes).astype(np.float64)
+    mean, variance = rows.class_statistics(codes, weight, n_classes)
+    return Spread(total, mean, variance * total[:, None])
 
 
-def _reduce(shared: tuple[Any, Any], per_row: list[Any], *chunks: Any) -> tuple[Any, float, float]:
-    rows = as_rows(_join(*chunks))
-    visit, merge = shared
-    with np.errstate(all="ignore"):
-        state = rows.reduce_rows(visit, merge, [_as_index(array) for array in per_row])
-        return (state, *rows.extremes())
-
-
-def _map(function: Callable[[Float64Array], Float64Array], *chunks: Any) -> Float64Array:
-    return as_rows(_join(*chunks)).map_rows(function)
+def _reduce(shared: tuple[Any, Any, str | None], per_row: list[Any], *chunks: Any) -> Any:
+    rows, (visit, merge, name) = as_rows(_join(*chunks)), shared
+    _check(rows, name)
+    return rows.reduce_rows(visit, merge, [_as_index(array) for array in per_row])
 
 
 def _join(*chunks: Any) -> Any:
     if len(chunks) == 1:
         return chunks[0]
-    if any(isinstance(chunk, Rows) for chunk in chunks):
-        return np.concatenate([_dense(chunk) for chunk in chunks], axis=1)
+    if any(isinstance(chunk, Rows) for chunk in chunks):  # clipped
+        rows = [as_rows(chunk) for chunk in chunks]
+        return np.concatenate([part.columns(np.arange(part.shape[1])) for part in rows], axis=1)
     if any(sp.issparse(chunk) for chunk in chunks):
         return sp.hstack(chunks, format="csr")
     return np.concatenate(chunks, axis=1)

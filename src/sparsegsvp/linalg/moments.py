@@ -113,12 +113,11 @@ class ClassMoments:
             if not np.array_equal(known[codes], labels):
                 extra = sorted(set(labels.tolist()) - set(known.tolist()))
                 raise ValueError(f"y has labels that are not in classes: {extra[:5]}")
-        weight = None
+        weight = np.ones(n)
         if sample_weight is not None:
             weight = _check_sample_weight(
                 sample_weight, labels[:, None], dtype=np.float64, ensure_non_negative=True
             )
-        rows.check_values("X")
         moments = class_moments(rows, codes.astype(np.intp), weight, len(known))
         return replace(moments, classes=known, feature_names=names)
 
@@ -227,20 +226,18 @@ def names_of(X: Any) -> np.ndarray | None:
 
 
 def class_moments(
-    rows: Rows, codes: IntArray, weight: Float64Array | None, n_classes: int
+    rows: Rows, codes: IntArray, weight: Float64Array, n_classes: int
 ) -> ClassMoments:
     """Moments of rows of the classes 0, 1, ..., in one pass."""
-    weight = np.ones(rows.shape[0]) if weight is None else weight
-    visit = partial(_add_block, n_classes=n_classes)
+    visit = partial(add_block, n_classes=n_classes)
     return rows.reduce_rows(visit, operator.add, (codes, weight))
 
 
-def _add_block(
+def add_block(
     state: ClassMoments | None,
     block: Float64Array,
     code: IntArray,
     weight: Float64Array,
-    *,
     n_classes: int,
 ) -> ClassMoments:
     """Add the moments of a block of rows, each class centred before it is squared."""
@@ -260,3 +257,17 @@ def _add_block(
             scatters[k] = part.T @ part
     moments = ClassMoments(np.arange(n_classes), counts, weights, means, scatters)
     return moments if state is None else state + moments
+
+
+def standardisation(
+    center: Float64Array, total: Float64Array, standardize: bool, size: Any = 0.0
+) -> tuple[Any, Float64Array]:
+    """Which features vary, and their scales, 1 for constant ones, from mean and variance.
+
+    What rounding leaves of a constant column is no spread, nor is a variance below the normal
+    numbers: its inverse would overflow. ``size`` is that of the values, where the mean hides it.
+    """
+    sd, limits = np.sqrt(total), np.finfo(np.float64)
+    rounding = 16 * limits.eps * np.maximum(np.abs(center), size)
+    varying = (sd > rounding) & (total >= limits.tiny)
+    return varying, np.where(varying & standardize, sd, 1.0)

@@ -7,10 +7,10 @@ none of them copies X. Dask's chunks are in `chunks`.
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,6 +39,7 @@ Merge = Callable[[State, State], State]
 class Rows(ABC):
     """Samples in rows, features in columns."""
 
+    X: Any  # the array, of rows in memory
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     names: Sequence[str] | None = None  # of the columns, where the storage knows any
@@ -53,16 +54,8 @@ class Rows(ABC):
         """X'u in float64, one row for each row of u; ``exact`` as in `dot`."""
 
     @abstractmethod
-    def columns(self, index: IntArray, rows: IntArray | slice = slice(None)) -> Float64Array:
-        """The columns at ``index``, of all rows or some, dense in float64."""
-
-    @abstractmethod
-    def take(self, index: IntArray) -> Rows:
-        """The columns at ``index`` as rows of their own."""
-
-    @abstractmethod
-    def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
-        """All rows, dense in float64, a block at a time."""
+    def columns(self, index: IntArray) -> Float64Array:
+        """The columns at ``index``, dense in float64."""
 
     @abstractmethod
     def class_statistics(
@@ -71,25 +64,25 @@ class Rows(ABC):
         """Mean and variance of each feature in each class; of a class without weight, zeros."""
 
     @abstractmethod
-    def extremes(self) -> tuple[float, float]:
-        """Smallest and largest value; NaN where there is one."""
-
-    @abstractmethod
     def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
         """The rows with values moved into the limits of their class, (n_classes, n_features).
 
         A zero stays zero, so that sparse rows stay sparse and equal dense ones.
         """
 
+    def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
+        """All rows, dense in float64, a block at a time; of rows in memory."""
+        raise NotImplementedError
+
     def corrected(
         self, mean: Float64Array, variance: Float64Array, codes: IntArray, weight: Float64Array
     ) -> tuple[Float64Array, Float64Array]:
         """The statistics of these rows, from those of the rows before they were clipped."""
-        return mean, variance
+        return self.class_statistics(codes, weight, len(mean))
 
-    def check_values(self, name: str) -> None:
-        """Refuse NaN, infinity and overflow; lazy rows do so in their first pass."""
-        check_extremes(*self.extremes(), self.dtype, name)
+    def take(self, index: IntArray) -> Rows:
+        """The columns at ``index`` as rows of their own."""
+        return DenseRows(self.columns(index))
 
     def cross(
         self,
@@ -110,12 +103,8 @@ class Rows(ABC):
         v *= weight
         return self.tdot(v, exact=exact)
 
-    def map_rows(self, function: Callable[[Float64Array], Float64Array]) -> Float64Array:
-        """What a function gives for blocks of rows, one row for each."""
-        return np.concatenate([function(block) for _, block in self.row_blocks()])
-
     def reduce_rows(
-        self, visit: Visit[State], merge: Merge[State], per_row: Sequence[np.ndarray | None] = ()
+        self, visit: Visit[State], merge: Merge[State], per_row: Sequence[np.ndarray] = ()
     ) -> State:
         """Show every row once to ``visit``, a block at a time, and return the last state.
 
@@ -125,18 +114,28 @@ class Rows(ABC):
         """
         state: Any = None
         for rows, block in self.row_blocks():
-            state = visit(state, block, *(None if a is None else a[rows] for a in per_row))
+            state = visit(state, block, *map(operator.itemgetter(rows), per_row))
         return state
+
+    def map_rows(
+        self, function: Callable[..., Float64Array], per_row: Sequence[np.ndarray] = ()
+    ) -> Float64Array:
+        """What ``function(block, *parts)`` gives for blocks of rows, one row for each."""
+
+        def visit(state: list[Float64Array] | None, *block: Any) -> list[Float64Array]:
+            return [*(state or []), function(*block)]
+
+        return np.concatenate(self.reduce_rows(visit, operator.add, per_row))
 
 
 def as_rows(X: Any) -> Rows:
     """Wrap an array in the class that knows its storage."""
-    if isinstance(X, Rows):
-        return X
-    if sp.issparse(X):
-        return SparseRows(X)
     if isinstance(X, np.ndarray):
         return DenseRows(X)
+    if sp.issparse(X):
+        return SparseRows(X)
+    if isinstance(X, Rows):
+        return X
     if is_dask(X):
         from .chunks import DaskRows
 
@@ -152,46 +151,53 @@ def read_rows(
 ) -> Rows:
     """Check rows as scikit-learn does and wrap them.
 
-    Of Dask collections, what is known without reading them is checked. Names and number of
-    features are compared with the estimator's or, with ``reset``, set. ``checks`` are options
-    of ``sklearn.utils.check_array`` for rows in memory.
+    Of Dask collections, what is known without reading them is checked, and values in the first
+    pass. ``reset`` is for rows that are fitted: their values are checked, and names and number of
+    features set in the estimator, not compared with its own. ``checks`` are options of
+    ``sklearn.utils.check_array`` for rows in memory.
     """
     if is_dask(X):
         from .chunks import read_dask
 
-        X = read_dask(X, name)
-    if isinstance(X, Rows):
+        lazy = read_dask(X, name)
         if estimator is not None:
-            validate_data(estimator, _header(X), reset=reset, skip_check_array=True)
-        return X
+            header = lazy
+            if lazy.names is not None:
+                import pandas as pd
+
+                header = pd.DataFrame(columns=list(lazy.names))
+            validate_data(estimator, header, reset=reset, skip_check_array=True)
+        return lazy
     checks = {"accept_sparse": ("csr", "csc"), "dtype": (np.float64, np.float32), **checks}
     if estimator is None:
-        return as_rows(check_array(X, input_name=name, **checks))
-    return as_rows(validate_data(estimator, X, reset=reset, **checks))
+        rows = as_rows(check_array(X, input_name=name, **checks))
+    else:
+        rows = as_rows(validate_data(estimator, X, reset=reset, **checks))
+    if reset and 0 not in rows.shape:
+        check_extremes(float(rows.X.min()), float(rows.X.max()), rows.dtype, name)
+    return rows
 
 
 def read_classes(
-    X: Any, y: Any, sample_weight: Any = None, *, estimator: Any = None
+    X: Any, y: Any, sample_weight: Any = None, *, estimator: Any = None, **checks: Any
 ) -> tuple[Rows, np.ndarray, IntArray, Float64Array]:
     """Checked rows, class labels, the class of each row as a code, and weights.
 
     Every class needs two rows, or one that stands for two: one row has no spread.
     """
-    name = "this function" if estimator is None else type(estimator).__name__
     if y is None:
+        name = "this function" if estimator is None else type(estimator).__name__
         raise ValueError(f"{name} requires y to be passed, but the target y is None")
-    y, sample_weight = in_memory(y), in_memory(sample_weight)
-    rows = read_rows(X, estimator=estimator, ensure_min_samples=2)
+    y = y.compute() if is_dask(y) else y
+    weight = sample_weight.compute() if is_dask(sample_weight) else sample_weight
+    rows = read_rows(X, estimator=estimator, ensure_min_samples=2, **checks)
     y = _check_y(y, estimator=estimator)
     check_consistent_length(np.broadcast_to(0.0, rows.shape), y)
     check_classification_targets(y)
-    rows.check_values("X")
     classes, codes = np.unique(y, return_inverse=True)
-    weight = np.ones(len(codes))
-    if sample_weight is not None:
-        weight = _check_sample_weight(
-            sample_weight, codes[:, None], dtype=np.float64, ensure_non_negative=True
-        )
+    weight = _check_sample_weight(
+        weight, codes[:, None], dtype=np.float64, ensure_non_negative=True
+    )
     check_class_sizes(classes, np.bincount(codes, repetitions(weight)).astype(int))
     return rows, classes, codes.astype(np.intp), weight
 
@@ -222,20 +228,6 @@ def check_class_sizes(classes: np.ndarray, counts: np.ndarray) -> None:
             )
 
 
-def _header(rows: Rows) -> Any:
-    """Return what scikit-learn reads names and the number of features from."""
-    if rows.names is None:
-        return rows
-    import pandas as pd
-
-    return pd.DataFrame(columns=list(rows.names))
-
-
-def in_memory(values: Any) -> Any:
-    """Labels or weights as they are, computed if Dask holds them."""
-    return values.compute() if is_dask(values) else values
-
-
 def is_dask(X: Any) -> bool:
     """Whether this is a Dask collection, found out without importing Dask."""
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
@@ -264,6 +256,25 @@ def spans(total: int, size: int) -> Iterator[slice]:
         yield slice(start, min(start + size, total))
 
 
+class Spread(NamedTuple):
+    """Weight, mean and sum of squared deviations of each feature in each class."""
+
+    total: Float64Array
+    mean: Float64Array
+    square: Float64Array
+
+    def merged(self, later: Spread) -> Spread:
+        """The statistics of these rows and later ones.
+
+        The update of Chan, Golub and LeVeque (1983): nothing is subtracted that is large.
+        """
+        total = self.total + later.total
+        share = (later.total / np.where(total > 0.0, total, 1.0))[:, None]
+        step = later.mean - self.mean
+        square = self.square + later.square + step**2 * (self.total[:, None] * share)
+        return Spread(total, self.mean + step * share, square)
+
+
 class DenseRows(Rows):
     """A NumPy array, float32 or float64, of any memory order."""
 
@@ -278,27 +289,23 @@ class DenseRows(Rows):
         self._blas = item in X.strides and bool(((strides >= item) & (strides % item == 0)).all())
 
     def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
-        if not self._blas or (exact and self.dtype != np.float64):
-            out = np.zeros(self.shape[0])
-            for cols, rows in self._tiles():
-                out[rows] += self.X[rows, cols].astype(np.float64) @ v[cols]
-            return out
-        return (self.X @ v.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
+        if self._blas and not (exact and self.dtype != np.float64):
+            return (self.X @ v.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
+        out = np.zeros(self.shape[0])
+        for cols, rows in self._tiles():
+            out[rows] += self.X[rows, cols].astype(np.float64) @ v[cols]
+        return out
 
     def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
         if self._blas and not (exact and self.dtype != np.float64):
             return (u.astype(self.dtype, copy=False) @ self.X).astype(np.float64, copy=False)
-        out = np.empty((*u.shape[:-1], self.shape[1]))
-        for cols in spans(self.shape[1], max(1, BLOCK // max(1, self.shape[0]))):
-            out[..., cols] = u @ self.X[:, cols].astype(np.float64)
+        out = np.zeros((*u.shape[:-1], self.shape[1]))
+        for cols, rows in self._tiles():
+            out[..., cols] += u[..., rows] @ self.X[rows, cols].astype(np.float64)
         return out
 
-    def columns(self, index: IntArray, rows: IntArray | slice = slice(None)) -> Float64Array:
-        part = self.X[rows, index] if isinstance(rows, slice) else self.X[np.ix_(rows, index)]
-        return part.astype(np.float64)
-
-    def take(self, index: IntArray) -> Rows:
-        return DenseRows(self.columns(index))
+    def columns(self, index: IntArray) -> Float64Array:
+        return self.X[:, index].astype(np.float64)
 
     def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
         for rows in spans(self.shape[0], max(64, BLOCK // max(1, self.shape[1]))):
@@ -307,31 +314,26 @@ class DenseRows(Rows):
     def class_statistics(
         self, codes: IntArray, weight: Float64Array, n_classes: int
     ) -> tuple[Float64Array, Float64Array]:
-        m = self.shape[1]
-        mean, spread = np.zeros((n_classes, m)), np.zeros((n_classes, m))
+        mean, square = np.zeros((2, n_classes, self.shape[1]))
+        totals = np.bincount(codes, weight, minlength=n_classes)
         # relative to the first row a constant column is exactly zero, and stays so
         pilot = self.X[0].astype(np.float64)
         seen = np.zeros(n_classes)
         for cols, rows in self._tiles():
-            if rows.start == 0:
-                seen[:] = 0.0
             code = codes[rows]
             member = np.zeros((n_classes, len(code)))
             member[code, np.arange(len(code))] = weight[rows]
             total = member.sum(axis=1)
             block = np.subtract(self.X[rows, cols], pilot[cols], dtype=np.float64)
-            block_mean = (member @ block) / np.where(total > 0.0, total, 1.0)[:, None]
-            block -= block_mean[code]
+            center = (member @ block) / np.where(total > 0.0, total, 1.0)[:, None]
+            block -= center[code]
             np.square(block, out=block)
-            _merge_statistics(
-                mean[:, cols], spread[:, cols], seen, block_mean, member @ block, total
-            )
-            seen += total
-        mean[seen > 0.0] += pilot
-        return mean, spread / np.where(seen > 0.0, seen, 1.0)[:, None]
-
-    def extremes(self) -> tuple[float, float]:
-        return float(self.X.min()), float(self.X.max())
+            part = Spread(total, center, member @ block)
+            if rows.start > 0:
+                part = Spread(seen, mean[:, cols], square[:, cols]).merged(part)
+            seen, mean[:, cols], square[:, cols] = part
+        mean[totals > 0.0] += pilot
+        return mean, square / np.where(totals > 0.0, totals, 1.0)[:, None]
 
     def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
         parts = []
@@ -341,10 +343,9 @@ class DenseRows(Rows):
             i, j = np.nonzero((block > top[code, cols]) | (block < bottom[code, cols]))
             x = block[i, j]
             keep = x != 0.0
-            i, j, x = i[keep], j[keep] + cols.start, x[keep]
-            moved = np.clip(x.astype(np.float64), low[code[i], j], high[code[i], j])
-            parts.append((i + rows.start, j, x, moved))
-        return _clipped(self, parts)
+            i, j, x = i[keep], j[keep] + cols.start, x[keep].astype(np.float64)
+            parts.append((i + rows.start, j, x, np.clip(x, low[code[i], j], high[code[i], j])))
+        return ClippedRows(self, *map(np.concatenate, zip(*parts)))
 
     def _tiles(self) -> Iterator[tuple[slice, slice]]:
         """Columns and rows of blocks that lie together in memory, row by row for each columns."""
@@ -386,11 +387,8 @@ class SparseRows(Rows):
             return out.T
         return np.asarray(self.X.T @ u.T.astype(self.dtype, copy=False), dtype=np.float64).T
 
-    def columns(self, index: IntArray, rows: IntArray | slice = slice(None)) -> Float64Array:
-        return self.X[rows][:, index].toarray().astype(np.float64, copy=False)
-
-    def take(self, index: IntArray) -> Rows:
-        return DenseRows(self.columns(index))
+    def columns(self, index: IntArray) -> Float64Array:
+        return self.X[:, index].toarray().astype(np.float64, copy=False)
 
     def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
         for rows in self._spans():
@@ -468,11 +466,6 @@ class SparseRows(Rows):
         drift -= implicit * mean
         return mean + drift, spread + implicit * mean**2 - drift**2
 
-    def extremes(self) -> tuple[float, float]:
-        if self.X.nnz == 0:
-            return 0.0, 0.0
-        return float(min(self.X.data.min(), 0.0)), float(max(self.X.data.max(), 0.0))
-
     def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
         """The same places with other values: of sparse rows most values may lie far out."""
         data, m, done = self.X.data.copy(), self.shape[1], 0
@@ -483,11 +476,6 @@ class SparseRows(Rows):
             done += len(x)
         arrays = (data, self.X.indices, self.X.indptr)
         return SparseRows(type(self.X)(arrays, shape=self.X.shape, copy=False))
-
-    def corrected(
-        self, mean: Float64Array, variance: Float64Array, codes: IntArray, weight: Float64Array
-    ) -> tuple[Float64Array, Float64Array]:
-        return self.class_statistics(codes, weight, len(mean))
 
     def _spans(self) -> Iterator[slice]:
         return spans(self.shape[0], max(64, BLOCK // max(1, self.shape[1])))
@@ -503,19 +491,13 @@ class SparseRows(Rows):
             yield row, col, self.X.data[span].astype(np.float64)
 
 
-def _clipped(base: Rows, parts: list[tuple[IntArray, IntArray, Any, Float64Array]]) -> Rows:
-    """Return the rows with single values replaced; parts hold row, column, value, new value."""
-    row, col, before, after = map(np.concatenate, zip(*parts))
-    return ClippedRows(base, row, col, before.astype(np.float64), after) if len(row) else base
-
-
 class ClippedRows(Rows):
     """Rows of which single values were moved: products with X and a sparse correction."""
 
     def __init__(
         self, base: Rows, row: IntArray, col: IntArray, before: Float64Array, after: Float64Array
     ) -> None:
-        self.base, self.shape, self.dtype = base, base.shape, base.dtype
+        self.base, self.X, self.shape, self.dtype = base, base.X, base.shape, base.dtype
         self._entries = (row, col, before, after)
         # one row a feature
         self._change = sp.csr_array((after - before, (col, row)), shape=base.shape[::-1])
@@ -528,20 +510,14 @@ class ClippedRows(Rows):
         out += (self._change @ u.T).T
         return out
 
-    def columns(self, index: IntArray, rows: IntArray | slice = slice(None)) -> Float64Array:
-        out = self.base.columns(index, rows)
-        if not isinstance(rows, slice):
-            return out + self._change[index][:, rows].toarray().T
-        bounds, at, change = self._change.indptr, self._change.indices, self._change.data
-        counts = bounds[index + 1] - bounds[index]
+    def columns(self, index: IntArray) -> Float64Array:
+        out = self.base.columns(index)
+        # what SciPy's indexing does, at a tenth of its cost for few columns
+        bounds, counts = self._change.indptr, np.diff(self._change.indptr)[index]
         column = np.repeat(np.arange(len(index)), counts)
-        first = np.cumsum(counts) - counts
-        entry = np.arange(len(column)) + (bounds[index] - first)[column]
-        out[at[entry], column] += change[entry]
+        entry = np.arange(len(column)) + (bounds[index] - np.cumsum(counts) + counts)[column]
+        out[self._change.indices[entry], column] += self._change.data[entry]
         return out
-
-    def take(self, index: IntArray) -> Rows:
-        return DenseRows(self.columns(index))
 
     def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
         for rows, block in self.base.row_blocks():
@@ -562,55 +538,10 @@ class ClippedRows(Rows):
         at = codes[row] * m + col
         w = weight[row] / np.where(totals > 0.0, totals, 1.0)[codes[row]]
         center = mean.reshape(-1)[at]
-        shift = np.bincount(at, w * (after - before), minlength=n_classes * m)
-        square = np.bincount(
-            at, w * ((after - center) ** 2 - (before - center) ** 2), minlength=n_classes * m
-        )
-        shift, square = shift.reshape(n_classes, m), square.reshape(n_classes, m)
+        change = (after - center) ** 2 - (before - center) ** 2
+        shift = np.bincount(at, w * (after - before), minlength=mean.size).reshape(mean.shape)
+        square = np.bincount(at, w * change, minlength=mean.size).reshape(mean.shape)
         return mean + shift, np.maximum(variance + square - shift**2, 0.0)
-
-    def extremes(self) -> tuple[float, float]:
-        return self.base.extremes()
 
     def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
         raise NotImplementedError("rows are clipped once")
-
-
-def _merge_statistics(
-    mean: Float64Array,
-    spread: Float64Array,
-    seen: Float64Array,
-    block_mean: Float64Array,
-    block_spread: Float64Array,
-    total: Float64Array,
-) -> None:
-    """Merge a block's means and sums of squares into the running ones, in place.
-
-    The update of Chan, Golub and LeVeque (1983): nothing is subtracted that is large.
-    """
-    share = (total / np.where(seen + total > 0, seen + total, 1.0))[:, None]
-    step = block_mean - mean
-    spread += block_spread + step**2 * (seen[:, None] * share)
-    mean += step * share
-
-
-@dataclass(frozen=True, eq=False)
-class Spread:
-    """Weight, mean and sum of squared deviations of each feature in each class."""
-
-    total: Float64Array
-    mean: Float64Array
-    spread: Float64Array
-
-    @classmethod
-    def of(cls, part: Rows, codes: IntArray, weight: Float64Array, n_classes: int) -> Spread:
-        """The statistics of some rows."""
-        total = np.bincount(codes, weight, minlength=n_classes).astype(np.float64)
-        mean, var = part.class_statistics(codes, weight, n_classes)
-        return cls(total, mean, var * total[:, None])
-
-    def merged(self, later: Spread) -> Spread:
-        """The statistics of these rows and later ones."""
-        mean, spread = self.mean.copy(), self.spread.copy()
-        _merge_statistics(mean, spread, self.total, later.mean, later.spread, later.total)
-        return Spread(self.total + later.total, mean, spread)

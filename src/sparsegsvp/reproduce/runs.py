@@ -31,8 +31,7 @@ from threadpoolctl import threadpool_limits
 
 from .._typing import Progress
 from ..datasets import Dataset
-from ..estimators import GSVPSVM, GSVPSVMCV, PGDGSVPSVM
-from ..estimators.elbow import elbow_features
+from ..estimators import GSVPSVM, GSVPSVMCV, PGDGSVPSVM, elbow_features
 from ..estimators.pgd import fit_together
 from ..evaluation.cache import Cache, digest, run_pieces
 from ..evaluation.compare import common_classifier, with_size

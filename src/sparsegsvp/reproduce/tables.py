@@ -132,13 +132,12 @@ def fair_rows(study: Study, results: Results) -> Rows:
 
 
 def _panels(runs: Rows) -> str:
-    """How many of the panels are distinct, how alike they are, and how many features they have."""
+    """How many of the panels are distinct, their Jaccard index, and how many features they have."""
     panels = [tuple(run["panel"]) for run in runs]
     if len(panels) < 2:
         return ""
     sizes, alike = sorted(map(len, panels)), average_jaccard(panels)
-    said = f"{len(set(panels))} of {len(panels)}, Jaccard {alike:.2f}"
-    return f"{said}, {sizes[0]}–{sizes[-1]} features"
+    return f"{len(set(panels))} of {len(panels)}; {alike:.2f}; {sizes[0]}–{sizes[-1]}"
 
 
 def search_rows(study: Study, results: Results) -> Rows:

@@ -249,7 +249,6 @@ def _covariances(A: Any, B: Any) -> ClassCovariances:
             X, name, ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0
         )
         _check_shape(name, rows.shape)
-        rows.check_values(name)
         parts.append(Part(rows, np.full(rows.shape[0], code), np.ones(rows.shape[0])))
     m, other = (part.rows.shape[1] for part in parts)
     if m != other:

@@ -36,13 +36,13 @@ def solve_unpenalized(
 
 def panel_planes(
     means: Float64Array, covariances: Float64Array, share: Float64Array, tau: float, pool: float
-) -> tuple[Float64Array, Float64Array, Float64Array]:
+) -> tuple[Float64Array, Float64Array]:
     """The best plane of each class against the others on a panel, without a penalty.
 
     ``means`` (n_classes, n_selected) and ``covariances`` (n_classes, n_selected, n_selected) are
     those of the panel's standardised features in each class, ``share`` the weights of the classes
-    in the pooled covariance. Returns unit normals (n_classes, n_selected), biases (n_classes,),
-    the other classes on the positive side, and the planes' `balanced_scale`.
+    in the pooled covariance. Returns unit normals (n_classes, n_selected) and biases
+    (n_classes,), the other classes on the positive side.
 
     A plane lies at infinity where its class is the wider one and the means coincide: then that of
     ``pool=1``, which is always near, stands in for it, with a warning.
@@ -59,7 +59,8 @@ def panel_planes(
             result = _best_plane(spreads, means, plane, tau)
             if result is not None and not result[1].clipped:
                 normal, bias = result
-                w[i], b[i] = bias.sign * normal, bias.sign * (bias.own - float(normal @ means[i]))
+                sign = -1.0 if bias.other < 0.0 else 1.0
+                w[i], b[i] = sign * normal, sign * (bias.own - float(normal @ means[i]))
                 break
             far += attempt == pool
     if far:
@@ -69,18 +70,7 @@ def panel_planes(
             "spread stands in for it. Try a larger pool or tau",
             RuntimeWarning,
         )
-    return w, b, balanced_scale(w, b, means, covariances)
-
-
-def balanced_scale(
-    w: Float64Array, b: Float64Array, means: Float64Array, covariances: Float64Array
-) -> Float64Array:
-    """Root of the mean over classes of their mean squared distance to each plane; 1 for 0."""
-    # variances and distances of the classes (columns) along the planes (rows)
-    variances = np.einsum("if,kfg,ig->ik", w, covariances, w, optimize=True)
-    squares = np.maximum(variances, 0.0) + (w @ means.T + b[:, None]) ** 2
-    scale = np.sqrt(squares.mean(axis=1))
-    return np.where(scale > 0.0, scale, 1.0)
+    return w, b
 
 
 def _best_plane(
@@ -90,16 +80,18 @@ def _best_plane(
 
     ``spreads`` are the covariances of numerator and denominator, ``means`` those of all classes.
     """
-    own_mean, other_mean, between = (
-        part @ means for part in (plane.own_mean, plane.other_mean, plane.between)
-    )
+    own_mean, other_mean = plane.own_mean @ means, plane.other_mean @ means
+    between = plane.between @ means
     own, other = spreads[0], spreads[1] + between.T @ between
-    forms = [(own, own_mean), (other, other_mean)]
     if tau > 0.0:
-        A, B = (_bordered(*form, tau) for form in forms)
+        A, B = np.empty((2, len(own) + 1, len(own) + 1))
+        for form, cov, mean in ((A, own, own_mean), (B, other, other_mean)):
+            extended = np.append(mean, 1.0)
+            np.multiply.outer(extended, extended, out=form)
+            form[:-1, :-1] += cov + tau * np.eye(len(cov))
         z = eigh(A, A + B, subset_by_index=[0, 0])[1][:, 0]
     else:  # both forms may be singular, so factors of them go through the GSVD
-        result = gsvd(*(_factor(*form) for form in forms))
+        result = gsvd(_factor(own, own_mean), _factor(other, other_mean))
         z = lstsq(result.X.T, np.eye(len(result.alpha))[-1])[0]
     norm = float(np.linalg.norm(z[:-1]))
     if norm <= 1e-8 * abs(float(z[-1])):
@@ -112,11 +104,6 @@ def _best_plane(
         float(w @ (other_mean - own_mean)),
     )
     return w, bias
-
-
-def _bordered(cov: Float64Array, mean: Float64Array, tau: float) -> Float64Array:
-    top = cov + np.multiply.outer(mean, mean) + tau * np.eye(len(mean))
-    return np.block([[top, mean[:, None]], [mean, 1.0]])
 
 
 def _factor(cov: Float64Array, mean: Float64Array) -> Float64Array:

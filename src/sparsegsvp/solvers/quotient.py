@@ -45,7 +45,7 @@ class OneVsRest:
         k = len(share)
         unit = np.eye(k)[i]
         rest = (1.0 - unit) / (k - 1)
-        own, other = ((1.0 - pool) * part + pool * share for part in (unit, rest))
+        own, other = (1.0 - pool) * np.array([unit, rest]) + pool * share
         between = (np.eye(k) - rest)[unit == 0.0] / np.sqrt(k - 1)
         return cls(own, other, unit, rest, between)
 

@@ -27,7 +27,7 @@ from scipy.linalg import solve_triangular
 
 from .._typing import BoolArray, Float64Array, IntArray
 from .._validate import check_integer, check_n_features
-from ..linalg.moments import ClassMoments, names_of
+from ..linalg.moments import ClassMoments, names_of, standardisation
 from ..linalg.rows import BLOCK, Rows, read_classes, repetitions, spans
 from .penalties import penalty_factors
 
@@ -45,52 +45,22 @@ _STAND_IN, _STAND_INS = 0.8, 10
 _TAU_PAIR, _TAU_MANY = 3.0, 1.0
 
 
-@dataclass(frozen=True, eq=False)
-class Spreads:
-    """Means and pooled within-class spread of several training sets, sets first.
+class Covariances:
+    """Means and pooled within-class covariances of several training sets, sets first.
 
-    ``means`` and ``within`` are in standardised units: ``(x - center) / scale``.
-    """
-
-    share: Float64Array  # (n_sets, n_classes), the classes' shares of the weight
-    n_samples: Float64Array  # (n_sets,), with repetitions
-    center: Float64Array  # (n_sets, n_features)
-    scale: Float64Array  # 1 for constant features
-    varying: BoolArray
-    means: Float64Array  # (n_sets, n_classes, n_features)
-    within: Float64Array  # (n_sets, n_features)
-
-    @classmethod
-    def of(
-        cls,
-        share: Float64Array,
-        n_samples: Float64Array,
-        means: Float64Array,
-        within: Float64Array,
-        standardize: bool,
-    ) -> Spreads:
-        """Standardise raw class means and pooled variances."""
-        center = np.einsum("sk,skm->sm", share, means)
-        total = within + np.einsum("sk,skm->sm", share, (means - center[:, None]) ** 2)
-        sd = np.sqrt(total)
-        # what rounding leaves of a constant column is no spread, nor is one whose square is
-        # below the normal numbers: its inverse would overflow
-        eps = np.finfo(np.float64)
-        varying = (sd > 16 * eps.eps * np.abs(center)) & (total >= eps.tiny)
-        scale = np.where(varying & standardize, sd, 1.0)
-        means = np.where(varying[:, None], (means - center[:, None]) / scale[:, None], 0.0)
-        return cls(
-            share, n_samples, center, scale, varying, means,
-            np.where(varying, within / scale**2, 0.0),
-        )  # fmt: skip
-
-
-class RowCovariances:
-    """Pooled within-class covariances of training sets, read off the rows as they are asked for.
+    ``means`` (n_sets, n_classes, n_features) and ``within``, the variances (n_sets, n_features),
+    are in standardised units, ``(x - center) / scale``; ``inverse`` is ``1 / scale``, and zero for
+    constant features. ``share`` (n_sets, n_classes) are the classes' parts of the weight, and
+    ``n_samples`` (n_sets,) counts rows with repetitions.
 
     At first there is one set, of all rows; `folds` makes several of them. Rows are clipped at
-    ``clip`` pooled standard deviations from their class's mean, the same for all sets.
+    ``clip`` pooled standard deviations from their class's mean, the same for all sets. All
+    covariances are formed for tall tables; else they are read off the rows as they are needed.
     """
+
+    dtype = np.dtype(np.float64)
+    rounding = 1e-9  # gains that differ by less are ties
+    _full: Float64Array | None  # of all features, in the units of X
 
     def __init__(
         self,
@@ -102,10 +72,15 @@ class RowCovariances:
         clip: float | None = None,
         standardize: bool = True,
     ) -> None:
-        self.limits: Float64Array | None = None  # of what is clipped, over all classes
-        self._n_classes, self._standardize = n_classes, standardize
+        (n, m), self._scaled = rows.shape, standardize
         self.codes, self._sample_weight, self._times = codes, weight, repetitions(weight)
+        self.limits: Float64Array | None = None  # of what is clipped, over all classes
         mean, variance = rows.class_statistics(codes, weight, n_classes)
+        # where a table is tall, one more pass gives means, variances and covariances
+        most = _TALL_LAZY if rows.lazy else _TALL
+        if float(n) * n * m <= _EXACT_SHRINKAGE:  # else the shrinkage would need all products
+            most = max(most, 4 * _TALL)
+        self._tall, self._pilot = m <= min(n - 1, most), mean
         if clip is not None:
             total = np.bincount(codes, weight, minlength=n_classes)
             within = total @ variance / total.sum()
@@ -113,23 +88,32 @@ class RowCovariances:
             low, high = mean - reach, mean + reach
             self.limits = np.stack([low.min(axis=0), high.max(axis=0)])
             rows = rows.clipped(low, high, codes)
-            mean, variance = rows.corrected(mean, variance, codes, weight)
-        self.rows = rows
-        everything = np.ones((1, rows.shape[0]), dtype=bool)
-        self._set(
-            everything, codes, np.arange(n_classes), everything[:, :n_classes], mean, variance
-        )
-        spread = self.spread
-        self.key, self.rank = row_identity(
-            rows, spread.share[0], spread.means[0], spread.center[0], self._inverse[0]
-        )
+            if not self._tall:
+                mean, variance = rows.corrected(mean, variance, codes, weight)
+        self.rows, everything = rows, np.ones((1, max(n, n_classes)), dtype=bool)
+        self._set(everything[:, :n], codes, np.arange(n_classes), everything[:, :n_classes],
+                  (mean, variance))  # fmt: skip
+        self._unit = self.inverse[0]  # of all rows, also in sets that `folds` makes
 
-    def folds(self, train: BoolArray) -> RowCovariances:
+    @classmethod
+    def of_moments(cls, moments: ClassMoments, standardize: bool = True) -> Covariances:
+        """One training set, from per-class moments without rows."""
+        total, self = moments.weights.sum(), cls.__new__(cls)
+        self._full = moments.scatters.sum(axis=0)[None] / total
+        within = np.maximum(np.diagonal(self._full, axis1=1, axis2=2), 0.0)
+        share, counts = moments.weights[None] / total, np.array([moments.counts.sum()])
+        self._standardize(share, counts, moments.means[None], within, standardize)
+        self._unit = self.inverse[0]
+        return self
+
+    def folds(self, train: BoolArray) -> Covariances:
         """The same for other training sets, whose rows are marked in ``train`` (n_sets, n)."""
-        sets = copy(self)
-        cells, of_class, inside = _cells(self.codes, train)
-        statistics = self.rows.class_statistics(cells, self._sample_weight, len(of_class))
-        sets._set(train, cells, of_class, inside, *statistics)
+        sets, cells = copy(self), self.codes
+        # rows of one class that are in the same sets form a cell
+        for mask in train:
+            _, cells = np.unique(2 * cells + mask, return_inverse=True)
+        first = np.unique(cells, return_index=True)[1]
+        sets._set(train, cells, self.codes[first], train[:, first])
         return sets
 
     def _set(
@@ -138,164 +122,178 @@ class RowCovariances:
         cells: IntArray,
         of_class: IntArray,
         inside: BoolArray,
-        mean: Float64Array,
-        variance: Float64Array,
+        statistics: tuple[Float64Array, Float64Array] | None = None,
     ) -> None:
-        """Take the training sets, from the statistics of the cells of rows that make them up."""
-        n, m = self.rows.shape
-        weight = self._sample_weight
+        """Take training sets; cells of rows make them up, ``inside`` (n_sets, n_cells)."""
+        weight, n_classes = self._sample_weight, len(self._pilot)
         total = np.bincount(cells, weight, minlength=len(of_class)).astype(np.float64)
-        share, means, within = _merged(total, mean, variance, of_class, inside, self._n_classes)
-        self.spread = Spreads.of(share, train @ self._times, means, within, self._standardize)
-        self._raw_means = means
+        scatter = None
+        if self._tall:
+            mean, scatter = self._scatter(cells, of_class, inside, total)
+        else:
+            mean, variance = statistics or self.rows.class_statistics(cells, weight, len(total))
+        by_class = (inside * total)[:, None] * (of_class == np.arange(n_classes)[:, None])
+        in_class = by_class.sum(axis=2)
+        share = in_class / in_class.sum(axis=1, keepdims=True)
+        means = (by_class / np.where(in_class > 0.0, in_class, 1.0)[:, :, None]) @ mean
+        within, size = np.empty((len(inside), mean.shape[1])), 0.0
+        for s, w in enumerate(inside * total):
+            if scatter is None:
+                within[s] = w @ (variance + (mean - means[s][of_class]) ** 2) / w.sum()
+                continue
+            raw = np.diagonal(scatter[s]) / w.sum()
+            away = (means[s] - self._pilot) * np.sqrt(share[s])[:, None]
+            scatter[s] = scatter[s] / w.sum() - away.T @ away
+            # what cancels but for rounding is nothing
+            within[s] = np.where(np.diagonal(scatter[s]) > 1e-13 * raw, np.diagonal(scatter[s]), 0)
+            size = np.abs(self._pilot).max(axis=0)
+        self._standardize(share, train @ self._times, means, within, self._scaled, size)
+        self._full, self._raw_means = scatter, means
         self.weight = train * weight
         self.weight /= self.weight.sum(axis=1, keepdims=True)
-        self._exact = self.rows.dtype != np.float64 and bool(
-            (np.abs(self.spread.center) > _LARGE_MEAN * self.spread.scale).any()
-        )
+        far = (np.abs(self.center) > _LARGE_MEAN * self.scale).any()
+        self._exact = self.rows.dtype != np.float64 and bool(far)
         self.dtype = np.dtype(np.float64) if self._exact else self.rows.dtype
-        self.rounding = 1e-9 if self._exact or self.rows.dtype == np.float64 else 1e-5
-        self._inverse = np.where(self.spread.varying, 1.0 / self.spread.scale, 0.0)
-        self._full: Float64Array | None = None
-        if n > m and m <= (_TALL_LAZY if self.rows.lazy else _TALL):
-            self._full = self._all_pairs(cells, of_class, inside, mean, total)
+        self.rounding = 1e-9 if self.dtype == np.float64 else 1e-5
         self._ahead: dict[tuple[int, int], Float64Array] = {}
 
-    def at(self, features: IntArray, likely: Float64Array | None = None) -> Float64Array:
+    def _standardize(
+        self,
+        share: Float64Array,
+        n_samples: Float64Array,
+        means: Float64Array,
+        within: Float64Array,
+        standardize: bool,
+        size: Any = 0.0,
+    ) -> None:
+        """Take raw class means and pooled variances; ``size`` as in `standardisation`."""
+        self.share, self.n_samples = share, n_samples
+        self.center = np.einsum("sk,skm->sm", share, means)
+        apart = means - self.center[:, None]
+        total = within + np.einsum("sk,skm->sm", share, apart**2)
+        self.varying, self.scale = standardisation(self.center, total, standardize, size)
+        self.inverse = np.where(self.varying, 1.0 / self.scale, 0.0)
+        self.means, self.within = apart * self.inverse[:, None], within * self.inverse**2
+
+    def _scatter(
+        self, cells: IntArray, of_class: IntArray, inside: BoolArray, total: Float64Array
+    ) -> tuple[Float64Array, Float64Array]:
+        """Means of the cells and, of each set, the sum of products about the first class means.
+
+        All from one pass: folds are added up, not read anew.
+        """
+        patterns, of_pattern = np.unique(inside, axis=1, return_inverse=True)
+        of_pattern, centers = of_pattern.reshape(-1), self._pilot[of_class]
+
+        def visit(
+            state: Any, block: Float64Array, cell: IntArray, w: Float64Array
+        ) -> tuple[Float64Array, Float64Array]:
+            m = block.shape[1]
+            sums, products = state or (np.zeros_like(centers), np.zeros((patterns.shape[1], m, m)))
+            centred, member = block - centers[cell], np.zeros((len(centers), len(cell)))
+            member[cell, np.arange(len(cell))] = w
+            sums += member @ centred
+            centred *= np.sqrt(w)[:, None]
+            for p, product in enumerate(products):
+                part = centred[of_pattern[cell] == p]
+                product += part.T @ part  # a matrix with itself: symmetric to the last bit
+            return sums, products
+
+        def merge(a: Any, b: Any) -> tuple[Float64Array, Float64Array]:
+            return a[0] + b[0], a[1] + b[1]
+
+        sums, products = self.rows.reduce_rows(visit, merge, (cells, self._sample_weight))
+        mean = centers + sums / np.where(total > 0.0, total, 1.0)[:, None]
+        return mean, np.tensordot(patterns.astype(np.float64), products, axes=1)
+
+    def at(self, features: IntArray, likely: Float64Array) -> Float64Array:
         """Covariance of one feature of each set with all features, standardised.
 
         Where a pass is costly, the features of the largest ``likely`` (n_sets, n_features) are
         read in the same pass.
         """
-        sets = range(len(features))
+        sets = np.arange(len(features))
         if self._full is not None:
             raw = self._full[sets, features]
-        elif not self.rows.lazy:
-            raw = self._read(np.arange(len(features)), features)
+        elif self.rows.lazy:
+            raw = self._read_ahead(features, likely)
         else:
-            if any((s, int(f)) not in self._ahead for s, f in zip(sets, features)):
-                self._read_ahead(features, likely)
-            raw = np.stack([self._ahead[s, int(f)] for s, f in zip(sets, features)])
-        return raw * self._inverse[sets, features][:, None] * self._inverse
+            raw = self._read(sets, features)
+        return raw * self.inverse[sets, features][:, None] * self.inverse
 
-    def size(self) -> tuple[Float64Array, Float64Array]:
-        """Trace of each set's covariance matrix, and sum of the squares of its entries.
-
-        Exact where that is affordable; else from some features, evenly spaced by variance.
-        """
-        n, m = self.rows.shape
-        trace = self.spread.within.sum(axis=1)
-        square = np.zeros(len(trace))
-        if self._full is not None:
-            scaled = self._full * self._inverse[:, :, None] * self._inverse[:, None]
-            return trace, np.einsum("sfg,sfg->s", scaled, scaled)
-        if float(n) * n * m <= _EXACT_SHRINKAGE:
-            gram = self._gram
-            for s, weight in enumerate(self.weight):
-                trace[s], square[s] = _centred_size(gram, self.codes, weight, self._n_classes)
-            return trace, square
-        for s, within in enumerate(self.spread.within):
-            order = np.argsort(within, kind="stable")[np.count_nonzero(within == 0.0) :]
-            features = order[np.linspace(0, len(order) - 1, min(_SAMPLED, len(order)), dtype=int)]
-            raw = self._read(np.full(len(features), s), features)
-            scaled = raw * self._inverse[s, features][:, None] * self._inverse[s]
-            square[s] = (scaled**2).sum() * len(order) / max(1, len(features))
-        return trace, square
-
-    @cached_property
-    def _gram(self) -> Float64Array:
-        """Products of all rows with each other, standardised over all of them: no copy of X.
-
-        Made before `folds` are, which share it: centring rows within the classes of a set is
-        done on it.
-        """
-        n, m = self.rows.shape
-        gram = np.zeros((n, n))
-        for span in spans(m, max(1, (256 if self.rows.lazy else 4) * BLOCK // n)):
-            block = self.rows.columns(np.arange(span.start, span.stop))
-            block -= self.spread.center[0, span]
-            block *= self._inverse[0, span]
-            block = block.astype(self.rows.dtype, copy=False)
-            gram += block @ block.T
-        return gram
+    def _read_ahead(self, features: IntArray, likely: Float64Array) -> Float64Array:
+        wanted = list(enumerate(features.tolist()))
+        if any(key not in self._ahead for key in wanted):
+            n_sets, m = likely.shape
+            room = max(1, min(_AHEAD, _AHEAD_BYTES // (8 * m * n_sets)))
+            guessed = [
+                (s, f) for s in range(n_sets) for f in np.argsort(-likely[s])[:room].tolist()
+            ]
+            missing = [k for k in dict.fromkeys(wanted + guessed) if k not in self._ahead]
+            sets, index = (np.array(part) for part in zip(*missing))
+            self._ahead = {k: v for k, v in self._ahead.items() if k in wanted}
+            self._ahead.update(zip(missing, self._read(sets, index)))
+        return np.stack([self._ahead[key] for key in wanted])
 
     def _read(self, sets: IntArray, features: IntArray) -> Float64Array:
         """Raw covariances of features, each of a set, with all features, in one pass."""
         centers = self._raw_means[sets, :, features]
-        back = (centers * self.spread.share[sets])[:, None] @ self._raw_means[sets]
+        back = (centers * self.share[sets])[:, None] @ self._raw_means[sets]
         return self.rows.cross(
             features, centers, self.codes, self.weight[sets], back[:, 0], exact=self._exact
         )
 
-    def _read_ahead(self, features: IntArray, likely: Float64Array | None) -> None:
-        n_sets, m = self.weight.shape[0], self.rows.shape[1]
-        room = max(1, min(_AHEAD, _AHEAD_BYTES // (8 * m * n_sets)))
-        wanted = []
-        for s, f in enumerate(features):
-            order = [int(f)] if likely is None else [int(f), *np.argsort(-likely[s])[:room]]
-            wanted += [(s, int(g)) for g in dict.fromkeys(order) if (s, int(g)) not in self._ahead]
-        sets, index = (np.array(part) for part in zip(*wanted))
-        self._ahead = {k: v for k, v in self._ahead.items() if k in set(enumerate(features))}
-        self._ahead.update(zip(wanted, self._read(sets, index)))
-
-    def _all_pairs(
-        self,
-        cells: IntArray,
-        of_class: IntArray,
-        inside: BoolArray,
-        mean: Float64Array,
-        total: Float64Array,
-    ) -> Float64Array:
-        """The covariance matrices of all sets, in one pass: folds are added up, not read anew."""
-        patterns, of_pattern = np.unique(inside, axis=1, return_inverse=True)
-        of_pattern = of_pattern.reshape(-1)
-        m, n_patterns = self.rows.shape[1], patterns.shape[1]
-
-        def visit(
-            state: Float64Array | None, block: Float64Array, cell: IntArray, w: Float64Array
-        ) -> Float64Array:
-            state = np.zeros((n_patterns, m, m)) if state is None else state
-            centred = (block - mean[cell]) * np.sqrt(w)[:, None]
-            for p in range(n_patterns):
-                part = centred[of_pattern[cell] == p]
-                state[p] += part.T @ part
-            return state
-
-        scatter = self.rows.reduce_rows(visit, np.add, (cells, self._sample_weight))
-        full = np.empty((len(inside), m, m))
-        for s, member in enumerate(inside):
-            away = mean[member] - self._raw_means[s][of_class[member]]
-            full[s] = scatter[patterns[s]].sum(axis=0) + (away.T * total[member]) @ away
-            full[s] /= total[member].sum()
-        return full
-
-
-class MomentCovariances:
-    """The covariances of one training set from per-class moments, without rows."""
-
-    rounding, dtype = 1e-9, np.dtype(np.float64)
-
-    def __init__(self, moments: ClassMoments, standardize: bool = True) -> None:
-        share = moments.weights / moments.weights.sum()
-        pooled = moments.scatters.sum(axis=0) / moments.weights.sum()
-        within = np.maximum(np.diagonal(pooled), 0.0)
-        self.spread = Spreads.of(
-            share[None], np.array([moments.counts.sum()]), moments.means[None], within[None],
-            standardize,
-        )  # fmt: skip
-        inverse = np.where(self.spread.varying[0], 1.0 / self.spread.scale[0], 0.0)
-        self._full = pooled * inverse * inverse[:, None]
-
-    def at(self, features: IntArray, likely: Float64Array | None = None) -> Float64Array:
-        """Covariance of the set's feature with all features."""
-        return self._full[features]
-
     def size(self) -> tuple[Float64Array, Float64Array]:
-        """Trace of the covariance matrix, and sum of the squares of its entries."""
-        return self.spread.within.sum(axis=1), np.array([(self._full**2).sum()])
+        """Trace of each set's covariance matrix, and sum of the squares of its entries.
 
+        In units of all rows' standard deviations. Exact where that is affordable, else from some
+        features, evenly spaced by variance.
+        """
+        unit, trace = self._unit, (self.within * self.scale**2) @ self._unit**2
+        if self._full is not None:
+            return trace, self._full**2 @ unit**2 @ unit**2
+        n, m = self.rows.shape
+        square = np.zeros(len(trace))
+        for s, within in enumerate(self.within):
+            if float(n) * n * m > _EXACT_SHRINKAGE:
+                order = np.argsort(within, kind="stable")[np.count_nonzero(within == 0.0) :]
+                order = order[np.linspace(0, len(order) - 1, min(_SAMPLED, len(order)), dtype=int)]
+                raw = self._read(np.full(len(order), s), order) * unit
+                square[s] = unit[order] ** 2 @ (raw**2).sum(axis=1)
+                square[s] *= np.count_nonzero(within) / max(1, len(order))
+                continue
+            # the rows of a set, centred within its classes
+            index = np.flatnonzero(self.weight[s])
+            w, code, gram = self.weight[s, index], self.codes[index], self._gram[index][:, index]
+            averages = np.zeros((self.share.shape[1], len(index)))
+            averages[code, np.arange(len(index))] = w / np.bincount(code, w)[code]
+            gram -= (averages @ gram)[code]
+            gram -= (gram @ averages.T)[:, code]
+            square[s] = w @ gram**2 @ w
+        return trace, square
 
-Covariances = RowCovariances | MomentCovariances
+    @cached_property
+    def _gram(self) -> Float64Array:
+        """Products of all rows with each other, in units of all of them: no copy of X."""
+        n, m = self.rows.shape
+        gram = np.zeros((n, n))
+        for span in spans(m, max(1, (256 if self.rows.lazy else 4) * BLOCK // n)):
+            block = self.rows.columns(np.arange(span.start, span.stop))
+            block -= self.center[0, span]  # rows are centred within classes later on
+            block *= self._unit[span]
+            block = block.astype(self.rows.dtype, copy=False)
+            gram += block @ block.T
+        return gram
+
+    def row_values(self) -> Float64Array:
+        """A number of each row by what is in it, the same for equal rows.
+
+        It depends neither on the row's place nor on the order and units of the columns: these
+        weigh in by how far apart the standardised class means lie.
+        """
+        weights = np.cos(100.0 * (self.share[0] @ self.means[0] ** 2)) * self.inverse[0]
+        value = self.rows.dot(weights, exact=True) - weights @ self.center[0]
+        return np.round(value / (np.abs(value).max() or 1.0), 11)
 
 
 def default_tau(covariances: Covariances) -> Float64Array:
@@ -306,71 +304,45 @@ def default_tau(covariances: Covariances) -> Float64Array:
     than the trace of S and of its square: moments are enough. It falls to nothing as the
     samples grow. Over uncorrelated features it is 1, so it is kept below .99.
     """
-    spread = covariances.spread
-    m = np.maximum(spread.varying.sum(axis=1), 1)
-    (trace, square), n = covariances.size(), spread.n_samples
+    m = np.maximum(covariances.varying.sum(axis=1), 1)
+    (trace, square), n = covariances.size(), covariances.n_samples
     apart = (n + 2) * (square - trace**2 / m)
     noise = (n - 2) / n * square + trace**2
     intensity = np.clip(np.divide(noise, apart, out=np.ones_like(noise), where=apart > 0), 0, 0.99)
-    factor = _TAU_PAIR if spread.share.shape[1] == 2 else _TAU_MANY
-    return np.maximum(
-        factor * np.log(np.maximum(m, 2)) * intensity / (1 - intensity)
-        * spread.within.sum(axis=1) / m,
-        1e-3,
-    )  # fmt: skip
+    factor = _TAU_PAIR if covariances.share.shape[1] == 2 else _TAU_MANY
+    shrinkage = intensity / (1 - intensity) * covariances.within.sum(axis=1) / m
+    return np.maximum(factor * np.log(np.maximum(m, 2)) * shrinkage, 1e-3)
 
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """A forward selection: its first j features are the panel of size j.
+    """A forward selection: its first j features are the panel of size j."""
 
-    Attributes
-    ----------
-    order : ndarray of int of shape (k,)
-        The features as they were chosen.
-    quotients : ndarray of shape (k + 1,)
-        The criterion before the first and after each step.
-    pivots : ndarray of shape (k,)
-        Variance of each feature given those before it, with tau.
-    lower : ndarray of shape (k, k)
-        Unit lower triangle: ``lower @ diag(pivots) @ lower.T`` is ``S + tau I`` of the panel.
-    levels : ndarray of shape (k, n_classes)
-        Class means of each feature given those before it.
-    center, scale : ndarrays of shape (k,)
-        Of the panel's features, in the units of X.
-    tau : float
-        The floor.
-    near : tuple of ndarray
-        For `stand_ins`: features that correlate with the panel's, their covariances with the
-        panel given the features before (k, n_near), variances and class means.
-    """
-
-    order: IntArray
-    quotients: Float64Array
-    pivots: Float64Array
-    lower: Float64Array
-    levels: Float64Array
-    center: Float64Array
+    order: IntArray  # the features as they were chosen, (k,)
+    quotients: Float64Array  # the criterion before the first and after each step, (k + 1,)
+    pivots: Float64Array  # variance of each feature given those before it, with tau
+    lower: Float64Array  # unit triangle: lower @ diag(pivots) @ lower.T is S + tau I of the panel
+    levels: Float64Array  # class means of each feature given those before it, (k, n_classes)
+    center: Float64Array  # of the panel's features, in the units of X
     scale: Float64Array
     tau: float
     within: Float64Array
+    # features that correlate with the panel's, their covariances with the panel given the
+    # features before (k, n_near), variances and class means
     near: tuple[IntArray, Float64Array, Float64Array, Float64Array]
 
-    def innovations(self, columns: Float64Array) -> Float64Array:
-        """What each feature adds to those before it: (k, n) of columns (n, k) in units of X."""
-        z = (columns - self.center) / self.scale
-        return solve_triangular(self.lower, z.T, lower=True, unit_diagonal=True)
-
     def predictions(self, columns: Float64Array) -> IntArray:
-        """The class that scores highest with every size, (k, n), from one pass.
+        """The class that scores highest with every size, (k, n), of columns in units of X.
 
-        The score of class i with the first k features is the sum over these of
+        With what each feature adds to those before it, its innovation, the score of class i with
+        the first k features is the sum over these of
         ``level_i / pivot * (innovation - level_i / 2)``.
         """
         k, n_classes = self.levels.shape
         out = np.empty((k, len(columns)), dtype=np.intp)
         for span in spans(len(columns), max(1, 4 * BLOCK // (k * n_classes))):
-            e = self.innovations(columns[span])
+            z = (columns[span] - self.center) / self.scale
+            e = solve_triangular(self.lower, z.T, lower=True, unit_diagonal=True)
             steps = e[:, :, None] - self.levels[:, None] / 2
             steps *= (self.levels / self.pivots[:, None])[:, None]
             out[:, span] = np.cumsum(steps, axis=0, out=steps).argmax(axis=2)
@@ -457,20 +429,20 @@ def forward(
     ``max_correlation`` in size is a candidate only where nothing else is left. Of equal gains
     the lowest index wins.
     """
-    spread = covariances.spread
-    n_sets, n_classes, m = spread.means.shape
+    cov = covariances
+    n_sets, n_classes, m = cov.means.shape
     sets = np.arange(n_sets)
-    taus = default_tau(covariances) if tau is None else np.full(n_sets, float(tau))
+    taus = default_tau(cov) if tau is None else np.full(n_sets, float(tau))
     factor = np.ones(m) if penalty_factor is None else penalty_factor
     # 0 enters first, 1 is a candidate, 2 a copy of a chosen feature, 3 is out
-    tier = np.where(spread.varying & np.isfinite(factor), np.where(factor == 0.0, 0, 1), 3)
+    tier = np.where(cov.varying & np.isfinite(factor), np.where(factor == 0.0, 0, 1), 3)
     cost = np.where((factor > 0.0) & np.isfinite(factor), factor, 1.0)
     k = min(n_features, int((tier < 3).sum(axis=1).min()))
     i, j = np.triu_indices(n_classes, 1)
-    num, den = spread.means.copy(), spread.within + taus[:, None]
+    num, den = cov.means.copy(), cov.within + taus[:, None]
     floor = 1e-9 * den + 1e-12
     distance = np.zeros((n_sets, len(i)))
-    given = np.empty((n_sets, k, m), dtype=covariances.dtype)
+    given = np.empty((n_sets, k, m), dtype=cov.dtype)
     order, pivots = np.empty((n_sets, k), dtype=np.intp), np.empty((n_sets, k))
     levels, quotients = np.empty((n_sets, k, n_classes)), np.full((n_sets, k + 1), float(len(i)))
     near = np.zeros((n_sets, m), dtype=bool)
@@ -479,9 +451,9 @@ def forward(
         open_ = tier == tier.min(axis=1, keepdims=True)
         gain[~open_] = -1.0
         best = gain.max(axis=1, keepdims=True)
-        f = (gain >= best * (1.0 - covariances.rounding)).argmax(axis=1)
-        u = covariances.at(f, gain)
-        size = np.sqrt(spread.within * spread.within[sets, f][:, None]) + 1e-12
+        f = (gain >= best * (1.0 - cov.rounding)).argmax(axis=1)
+        u = cov.at(f, gain)
+        size = np.sqrt(cov.within * cov.within[sets, f][:, None]) + 1e-12
         near |= np.abs(u) >= _STAND_IN * size
         if max_correlation < 1.0:
             tier[(np.abs(u) >= max_correlation * size) & (tier == 1)] = 2
@@ -502,11 +474,11 @@ def forward(
     for s in range(n_sets):
         panel, index = order[s], np.flatnonzero(near[s])
         lower = np.tril((given[s][:, panel] / pivots[s, :, None]).T, -1) + np.eye(k)
-        around = given[s][:, index], spread.within[s, index], spread.means[s][:, index]
+        around = given[s][:, index], cov.within[s, index], cov.means[s][:, index]
         paths.append(
             Path(
-                panel, quotients[s], pivots[s], lower, levels[s], spread.center[s, panel],
-                spread.scale[s, panel], float(taus[s]), spread.within[s, panel], (index, *around),
+                panel, quotients[s], pivots[s], lower, levels[s], cov.center[s, panel],
+                cov.scale[s, panel], float(taus[s]), cov.within[s, panel], (index, *around),
             )
         )  # fmt: skip
     return paths
@@ -525,68 +497,6 @@ def _gains(
         apart += distance[:, :, None]
         out[:, span] -= _quotient(apart).sum(axis=1)
     return out
-
-
-def _centred_size(
-    gram: Float64Array, codes: IntArray, weight: Float64Array, n_classes: int
-) -> tuple[float, float]:
-    """Trace and squared norm of a set's covariances, from the Gram matrix of all rows."""
-    index = np.flatnonzero(weight)
-    w, code, gram = weight[index], codes[index], gram[np.ix_(index, index)]
-    averages = np.zeros((n_classes, len(index)))
-    averages[code, np.arange(len(index))] = w / np.bincount(code, w, minlength=n_classes)[code]
-    gram -= (averages @ gram)[code]
-    gram -= (gram @ averages.T)[:, code]
-    return float(w @ np.diagonal(gram)), float(w @ gram**2 @ w)
-
-
-def _cells(codes: IntArray, train: BoolArray) -> tuple[IntArray, IntArray, BoolArray]:
-    """Group rows by class and membership: cell of each row, class and sets of each cell."""
-    cells = codes
-    for mask in train:
-        _, cells = np.unique(2 * cells + mask, return_inverse=True)
-    first = np.unique(cells, return_index=True)[1]
-    return cells, codes[first], train[:, first]
-
-
-def _merged(
-    total: Float64Array,
-    mean: Float64Array,
-    variance: Float64Array,
-    of_class: IntArray,
-    inside: BoolArray,
-    n_classes: int,
-) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Class shares, class means and pooled variances of sets, from those of their cells."""
-    weight = inside * total
-    member = of_class == np.arange(n_classes)[:, None]
-    by_class = weight[:, None] * member
-    class_total = by_class.sum(axis=2)
-    share = class_total / class_total.sum(axis=1, keepdims=True)
-    means = (by_class / np.where(class_total > 0.0, class_total, 1.0)[:, :, None]) @ mean
-    within = np.empty((len(inside), mean.shape[1]))
-    for s, w in enumerate(weight):
-        within[s] = w @ (variance + (mean - means[s][of_class]) ** 2) / w.sum()
-    return share, means, within
-
-
-def row_identity(
-    rows: Rows,
-    share: Float64Array,
-    means: Float64Array,
-    center: Float64Array,
-    inverse: Float64Array,
-) -> tuple[Float64Array, IntArray]:
-    """A number in [0, 1) of each row, as good as drawn, and a rank that equal rows share.
-
-    Both depend on what is in a row, and neither on its place nor on the order and units of the
-    columns: these weigh in by how far apart the standardised class means lie.
-    """
-    weights = np.cos(100.0 * (share @ means**2)) * inverse
-    value = rows.dot(weights, exact=True) - weights @ center
-    size = np.abs(value).max()
-    value = np.round(value / (size if size > 0.0 else 1.0), 11).astype(np.float64)
-    return (value * 1e6) % 1.0, np.unique(value, return_inverse=True)[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -672,26 +582,28 @@ def subset_gsvp(
     """
     rows, classes, codes, weight = read_classes(X, y, sample_weight)
     factor = penalty_factors(penalty_factor, rows.shape[1], rows.names or names_of(X))
-    covariances = RowCovariances(
-        rows, codes, weight, len(classes), clip=clip, standardize=standardize
-    )
-    k = check_panel(n_features, covariances.spread.varying[0], factor)
+    covariances = Covariances(rows, codes, weight, len(classes), clip=clip, standardize=standardize)
+    k = check_panel(n_features, covariances.varying[0], factor)
     [path] = forward(
         covariances, k, tau=tau, max_correlation=max_correlation, penalty_factor=factor
     )
     return SubsetResult(path.order, path.quotients[1:], path.tau)
 
 
-def check_panel(n_features: Any, varying: BoolArray, factor: Float64Array | None) -> int:
-    """Return how many features can be selected, of those that vary and may be."""
+def check_panel(
+    n_features: Any, varying: BoolArray, factor: Float64Array, least: int | None = None
+) -> int:
+    """Return how many features can be selected, of those that vary and may be.
+
+    ``least`` is the smallest of several numbers, of which ``n_features`` is the largest.
+    """
     check_integer("n_features", n_features, least=1)
     if not varying.any():
         raise ValueError("all features are constant: there is nothing to select from")
-    factor = np.ones(len(varying)) if factor is None else factor
-    must = int(np.count_nonzero(factor == 0.0))
-    if n_features < must:
+    least, must = n_features if least is None else least, int(np.count_nonzero(factor == 0.0))
+    if least < must:
         raise ValueError(
-            f"n_features={n_features} is less than the {must} features of penalty_factor 0, which "
+            f"n_features={least} is less than the {must} features of penalty_factor 0, which "
             "are in every panel"
         )
     return check_n_features(n_features, int(np.count_nonzero(varying & np.isfinite(factor))))
