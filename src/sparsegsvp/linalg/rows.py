@@ -159,15 +159,15 @@ def read_rows(
     if is_dask(X):
         from .chunks import read_dask
 
-        rows = read_dask(X, name)
+        lazy = read_dask(X, name)
         if estimator is not None:
-            header = rows
-            if rows.names is not None:
+            header: Any = lazy
+            if lazy.names is not None:
                 import pandas as pd
 
-                header = pd.DataFrame(columns=list(rows.names))
+                header = pd.DataFrame(columns=list(lazy.names))
             validate_data(estimator, header, reset=reset, skip_check_array=True)
-        return rows
+        return lazy
     checks = {"accept_sparse": ("csr", "csc"), "dtype": (np.float64, np.float32), **checks}
     if estimator is None:
         rows = as_rows(check_array(X, input_name=name, **checks))
