@@ -41,4 +41,4 @@ for feature, others in zip(model.feature_order_, model.stand_ins_):
 
 # %%
 # What each feature took from the criterion when it was chosen.
-ax = plots.weights(model.feature_importances_, names=names)
+ax = plots.elbow(model.feature_importances_, names=names)

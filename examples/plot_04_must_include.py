@@ -35,7 +35,7 @@ print("steered:", ", ".join(steered.get_feature_names_out()))
 
 # %%
 # What each feature took from the criterion when it was chosen.
-ax = plots.weights(steered.feature_importances_)
+ax = plots.elbow(steered.feature_importances_)
 
 # %%
 # What does a panel from elsewhere score here, say from a paper? Fit it in the same folds as your

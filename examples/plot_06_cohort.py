@@ -44,4 +44,4 @@ ax.legend()
 
 # %%
 # What each feature took from the criterion when it was chosen.
-ax = plots.weights(model.feature_importances_, names=data.feature_names)
+ax = plots.elbow(model.feature_importances_, names=data.feature_names)

@@ -28,7 +28,7 @@ for label, row in zip(model.classes_, size):
 
 # %%
 # What each feature took from the criterion when it was chosen.
-ax = plots.weights(model.feature_importances_, names=names)
+ax = plots.elbow(model.feature_importances_, names=names)
 
 # %%
 # An honest estimate: selection and tuning happen anew in each training part. Every class counts

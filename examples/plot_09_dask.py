@@ -33,4 +33,4 @@ print(f"largest difference of weights: {np.abs(model.panel_coef_ - whole.panel_c
 
 # %%
 # What each feature took from the criterion when it was chosen.
-ax = plots.weights(model.feature_importances_, names=data.feature_names)
+ax = plots.elbow(model.feature_importances_, names=data.feature_names)

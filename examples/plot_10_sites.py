@@ -30,7 +30,7 @@ print(f"largest difference of coefficients: {np.abs(shared.coef_ - pooled.coef_)
 
 # %%
 # What each feature took from the criterion when it was chosen.
-ax = plots.weights(shared.feature_importances_)
+ax = plots.elbow(shared.feature_importances_)
 
 # %%
 # What it does not protect: a class of one row at a site *is* that row, and two sums that

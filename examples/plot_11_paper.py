@@ -16,7 +16,7 @@ theirs                                 here
 ``classification(..., "truncate")``    `sparsegsvp.PGDGSVPSVM`, ``fit`` and the batch rule
 ``WNPSVMpredict``                      ``reproduce.runs.batch_normalised_predict``
 ``myelbow``, ``KneeFinder``            ``PGDGSVPSVM.elbows_``, `sparsegsvp.estimators.find_elbow`
-``combined_plots``                     ``plots.weights``, ``plots.history``
+``combined_plots``                     ``plots.elbow``, ``plots.history``
 ``top_features``                       ``PGDGSVPSVM.features_``
 ``test_model``                         the batch rule with ``weights_``, before the cut
 ``Lqplots``, ``computeavgjac``         a loop over q, `sparsegsvp.metrics.average_jaccard`
@@ -40,7 +40,7 @@ warnings.simplefilter("ignore")  # of runs that end at the cap; look at converge
 # test.
 data = load_breast_cancer()
 parts = paper_split(data.X, data.y, second_split=0.4)
-print({part: len(y) for part, (_, y) in vars(parts).items()})
+print({part: len(y) for part, (_, y) in parts._asdict().items()})
 
 
 # %%
@@ -77,12 +77,12 @@ report(model, "validation", cut=True)
 report(model, "test", cut=False)
 
 # %%
-# Their figure of a run: sorted weights with the elbow, objective, relative error.
-fig, axes = plt.subplots(1, 3, figsize=(12, 3.4), layout="constrained")
-for w in model.weights_:
-    plots.weights(w, ax=axes[0])
-plots.history(model, ax=axes[1])
-plots.history(model, part="relative_error", ax=axes[2])
+# Their figure of a run: sorted weights of each plane with the elbow, objective, relative error.
+fig, axes = plt.subplots(1, 4, figsize=(13, 3.2), layout="constrained")
+for w, ax in zip(model.weights_, axes):
+    plots.elbow(w, ax=ax)
+ax = plots.history(model, ax=axes[2])
+ax = plots.history(model, part="relative_error", ax=axes[3])
 
 # %%
 # **The lq method, q = 1**: the second plane ends in a cycle of two points, and the first was ended

@@ -46,4 +46,4 @@ result.table[["method", "size", "balanced_accuracy", "difference", "p_adjusted"]
 
 # %%
 # What each feature took from the criterion when it was chosen.
-ax = plots.weights(GSVPSVM(n_features=8).fit(X, y).feature_importances_)
+ax = plots.elbow(GSVPSVM(n_features=8).fit(X, y).feature_importances_)

@@ -13,17 +13,18 @@ import pytest
 from sklearn.feature_selection import f_classif
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
-# processes of a cluster are tested elsewhere
-PARTS = {"scale": ("--only", "tall_fit", "wide")}
+# of the longest the quick parts; the processes of a cluster are tested in test_dask
+PARTS = {"scale": ("--part", "cells", "markers")}
 
 
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        ("scale", "| (b) wide, GSVPSVM.fit, 25 features | 200 x 5,000 |"),
+        ("scale", "| 50 genes | 3,000 | 400 | 4 |"),
         ("panels", "| independent | 3 of 3 | 0.0% |"),
         ("search", "ours / fastest |"),
         ("compare", "GSVPSVM minus the best other"),
+        ("related", "| PGDGSVPSVM, l1 |"),
         ("select_panel", "| planted |"),
     ],
 )
@@ -65,6 +66,27 @@ def test_every_method_gives_panels_of_the_sizes_that_find_the_signal() -> None:
             assert {k: len(set(panel)) for k, panel in panels.items()} == {1: 1, 3: 3, 8: 8}
             hits = len(set(panels[8]) & set(data.support))
             assert hits == 3 or name == "random", name
+
+
+@pytest.mark.usefixtures("folder")
+def test_marker_genes_are_ranked_as_definitions_say() -> None:
+    from scipy.stats import ranksums, ttest_ind
+
+    from _markers import METHODS, t_test, wilcoxon
+    from sparsegsvp.datasets import make_cells
+
+    X, obs = make_cells(400, 60, 3, n_markers=3, density=0.3, as_anndata=False)
+    y, dense = obs["cell_type"].cat.codes.to_numpy(), X.toarray()
+    tests = {
+        t_test: lambda a, b: ttest_ind(a, b, equal_var=False).statistic,
+        wilcoxon: lambda a, b: [ranksums(u, v).statistic for u, v in zip(a.T, b.T)],
+    }
+    for method, statistic in tests.items():
+        best = [np.argmax(statistic(dense[y == k], dense[y != k])) for k in range(3)]
+        assert list(method(X, y, 5, 0)[: len(set(best))]) == list(dict.fromkeys(best))
+    for name, method in METHODS.items():
+        order = method(X, y, 5, 0)
+        assert len(set(order[:5])) == 5, name
 
 
 @pytest.mark.usefixtures("folder")

@@ -19,20 +19,19 @@ RANK = {
     "linalg": 0,
     "solvers": 1,
     "estimators": 2,
-    "related": 2,
-    "evaluation": 3,
-    "report": 4,
-    "plots": 5,
-    "scverse": 5,
-    "workflow": 5,
-    "reproduce": 6,
-    "cli": 7,
+    "related": 3,
+    "evaluation": 4,
+    "report": 5,
+    "plots": 6,
+    "scverse": 6,
+    "workflow": 6,
+    "reproduce": 7,
+    "cli": 8,
 }
 # Beside the order: what each of them may import, and who may import them.
 BESIDE = {"metrics": {"datasets"}, "datasets": {"metrics"}, "io": {"estimators"}}
 ONLY_FOR = {"io": {"cli", "report", "reproduce", "workflow", "__init__"}}
 EVERYWHERE = {
-    "_mixins",
     "_notices",
     "_threads",
     "_typing",
@@ -244,7 +243,7 @@ def missing(key, call):
         messages[key] = f"{type(error).__name__}: {error}"
 
 missing("persist", lambda: save_model(model, sys.argv[2] + "/model.skops"))
-missing("report", lambda: plots.weights([1.0, 0.5]))
+missing("report", lambda: plots.elbow([1.0, 0.5]))
 print(json.dumps(messages))
 """
 

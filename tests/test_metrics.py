@@ -171,7 +171,7 @@ def test_zeros_and_ones_are_labels_as_booleans_are():
     ("y", "score", "words"),
     [
         ([0, 0], [1, 2], "one class"),
-        ([0, 1], [1], "2 labels and 1"),
+        ([0, 1], [1], "inconsistent"),
         ([0, 1], [1, np.inf], "finite"),
     ],
 )

@@ -6,10 +6,13 @@ import builtins
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
 from sparsegsvp import GSVPSVM
+from sparsegsvp.datasets import make_cells
+from sparsegsvp.linalg import chunks
 from sparsegsvp.scverse import dot_plot_frames, select_markers
 
 anndata = pytest.importorskip("anndata")
@@ -30,7 +33,7 @@ def adata():
 
 
 def test_the_panel_is_that_of_the_estimator_and_is_stored_as_scanpy_does(adata):
-    expected = GSVPSVM(n_features=4).fit(adata.X, adata.obs["type"].to_numpy())
+    expected = GSVPSVM(n_features=4, tau=1.0).fit(adata.X, adata.obs["type"].to_numpy())
     markers = select_markers(adata, "type", 4)
     assert list(markers["gene"]) == [f"g{j}" for j in expected.feature_order_]
     assert set(markers["gene"][:3]) == {"g3", "g7", "g11"}
@@ -77,14 +80,17 @@ def test_cells_without_a_type_are_left_out(adata):
 
 
 def test_a_rare_type_is_not_drowned():
-    """Ten cells of 5,010 get a marker as early as the common types do."""
+    """Ten cells beside 50,000 get their marker before genes that tell the common types apart."""
     rng = np.random.default_rng(1)
-    types = np.repeat(["common", "other", "rare"], [3000, 2000, 10])
-    X = rng.poisson(0.3, (5010, 100)).astype(np.float32)
-    X[types == "other", 0] += 2
-    X[types == "rare", 1] += 2
-    adata = anndata.AnnData(sp.csr_matrix(np.log1p(X)), obs={"type": types})
-    assert set(select_markers(adata, "type", 2)["gene"]) == {"0", "1"}
+    types = np.repeat(["common", "other", "rare"], [50_000, 20_000, 10])
+    X = sp.random(len(types), 60, density=0.05, format="lil", dtype=np.float32, random_state=rng)
+    X[50_000:70_000, 0] = rng.normal(2.0, 0.5, (20_000, 1))
+    X[50_000:70_000, 2] = rng.normal(1.0, 0.5, (20_000, 1))  # the common types, less well
+    X[70_000:, 1] = rng.normal(2.0, 0.5, (10, 1))
+    adata = anndata.AnnData(X.tocsr(), obs={"type": types})
+    markers = select_markers(adata, "type", 3)
+    assert set(markers["gene"][:2]) == {"0", "1"}
+    assert all("rare" in pair for pair in markers.set_index("gene").loc["1", "separates"])
 
 
 def test_a_gene_of_one_large_batch_is_no_marker():
@@ -98,16 +104,38 @@ def test_a_gene_of_one_large_batch_is_no_marker():
     assert select_markers(adata, "type", 1, batch_key="batch")["gene"].tolist() == ["0"]
 
 
-def test_results_survive_a_file_and_backed_data_gives_the_same(adata, tmp_path):
+@pytest.mark.parametrize("dense", [False, True])
+def test_results_survive_a_file_and_backed_data_gives_the_same(adata, dense, tmp_path):
     pytest.importorskip("dask.array")
-    expected = select_markers(adata, "type", 4)
+    adata.obs["batch"] = np.where(np.arange(120) < 80, "one", "two")
+    types = adata.obs["type"].astype(object)
+    types.iloc[:10] = np.nan
+    adata.obs["type"] = types
+    adata.X = adata.X.toarray() if dense else adata.X
+    expected = select_markers(adata, "type", 4, batch_key="batch")
     adata.write_h5ad(tmp_path / "cells.h5ad")
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
     assert backed.uns["gsvp_markers"]["names"].tolist() == list(expected["gene"])
-    markers = select_markers(backed, "type", 4)
-    assert list(markers["gene"]) == list(expected["gene"])
-    np.testing.assert_allclose(markers["mean_B"], expected["mean_B"], rtol=1e-6)
+    markers = select_markers(backed, "type", 4, batch_key="batch")
+    pd.testing.assert_frame_equal(markers, expected, rtol=1e-6)
+    with pytest.raises(ValueError, match=r"view of a backed AnnData.*to_memory"):
+        select_markers(backed[20:], "type", 4)
     backed.file.close()
+
+
+def test_backed_data_is_read_by_chunks_of_rows(tmp_path, monkeypatch):
+    """No chunk has more than a thousand rows, whatever is done with it."""
+    pytest.importorskip("dask.array")
+    adata = make_cells(3500, 80, 3, n_markers=4)
+    expected = select_markers(adata, "cell_type", 5)
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    rows, plain = [], chunks.as_rows
+    monkeypatch.setattr(chunks, "as_rows", lambda X: rows.append(X.shape[0]) or plain(X))
+    markers = select_markers(backed, "cell_type", 5)
+    backed.file.close()
+    assert list(markers["gene"]) == list(expected["gene"])
+    assert 0 < max(rows) <= 1000
 
 
 def test_sparse_features_are_never_made_dense():

@@ -40,18 +40,14 @@ TITLES = {
     "not tested": "Not tested against chance",
     "weak": "The signal is weak",
     "perfect": "Almost perfect separation",
-    "random": "Random panels may do as well",
     "sizes": "The folds' panels differ in size from this one",
     "fits": "Some fits warned",
     "confounded": "Classes and batches hang together",
-    "batch shows": "The panel shows the batch",
     "new batch": "Worse on an unseen batch",
     # the panel
     "unstable": "The panel is unstable",
     "rare": "Features that are seldom chosen",
-    "final": "From the final fit",
     "steered": "Features in or out by request",
-    "centred": "Batches are centred",
     # another cohort
     "shift": "Values differ from training",
     "cohort": "About the other cohort",

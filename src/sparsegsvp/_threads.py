@@ -1,10 +1,14 @@
-"""Threads of the linear algebra beneath a piece of work."""
+"""Threads of the linear algebra beneath a piece of work, and the processes that do it."""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import lru_cache
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 
 def one_thread() -> AbstractContextManager[object]:
@@ -12,4 +16,33 @@ def one_thread() -> AbstractContextManager[object]:
 
     The limit is the process's, so this is for the main thread alone: fits never call it.
     """
-    return threadpool_limits(limits=1)
+    return _controller(len(sys.modules)).limit(limits=1)
+
+
+@lru_cache(maxsize=1)
+def _controller(n_modules: int) -> ThreadpoolController:
+    """Return what knows the loaded libraries: looked for again when modules were imported since."""
+    return ThreadpoolController()
+
+
+@contextmanager
+def started_workers(n_jobs: int | None) -> Iterator[Callable[[], None]]:
+    """Start joblib's processes, which import the package while this one reads its input.
+
+    Yields a function that waits until they have.
+    """
+    from joblib import Parallel, delayed, effective_n_jobs
+
+    count = effective_n_jobs(n_jobs)
+    calls = (delayed(_load)() for _ in range(count if count > 1 else 0))
+    loaded = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
+    try:
+        yield lambda: list(loaded).clear()
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of processes that are not needed any more
+            loaded.close()
+
+
+def _load() -> None:
+    from .evaluation import nested  # noqa: F401

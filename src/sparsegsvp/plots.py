@@ -2,7 +2,7 @@
 
 ==========  ==============================================================================
 `ladder`    score and stability against the number of features
-`weights`   sorted weights of a plane, with the elbow
+`elbow`     sorted weights of a plane, and where their elbow cuts them
 `history`   the course of the paper's iteration
 ==========  ==============================================================================
 
@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .estimators.elbow import find_elbow
+from .estimators import find_elbow
 
-__all__ = ["history", "ladder", "weights"]
+__all__ = ["elbow", "history", "ladder"]
 
 
 def _axes(ax: Any) -> Any:
@@ -76,7 +76,7 @@ def ladder(result: Any, *, score: str = "balanced_accuracy", ax: Any = None) -> 
     return ax
 
 
-def weights(
+def elbow(
     values: ArrayLike, *, names: Sequence[str] | None = None, most: int = 30, ax: Any = None
 ) -> Any:
     """Plot the sizes of a plane's weights in descending order, and where the elbow cuts them.
@@ -99,22 +99,22 @@ def weights(
     Examples
     --------
     >>> from sparsegsvp import plots
-    >>> plots.weights([0.1, 0.9, 0.0, 0.8, 0.05]).get_title()
+    >>> plots.elbow([0.1, 0.9, 0.0, 0.8, 0.05]).get_title()
     'elbow after 3'
     """
     size = np.abs(np.asarray(values, dtype=float))
     if size.ndim != 1 or not size.size:
         raise ValueError("values must be the weights of one plane, a number a feature")
     ax, order = _axes(ax), np.argsort(-size, kind="stable")
-    elbow = find_elbow(size)
+    cut = find_elbow(size)
     shown = order[: min(most, int((size > 0.0).sum()) + 1)]
     places = np.arange(1, shown.size + 1)
     ax.plot(places, size[shown], marker="o")
     ax.set(xlabel="features by weight", ylabel="|weight|", title="no elbow")
-    if elbow is not None:
-        ax.axvline(elbow + 0.5, color="C1", ls="--")
-        ax.set_title(f"elbow after {elbow}")
-        for place, f in zip(places[:elbow], shown):
+    if cut is not None:
+        ax.axvline(cut + 0.5, color="C1", ls="--")
+        ax.set_title(f"elbow after {cut}")
+        for place, f in zip(places[:cut], shown):
             text = "" if names is None else f" {names[f]}"
             ax.annotate(text, (place, size[f]), rotation=45, fontsize="small")
     return ax

@@ -12,8 +12,8 @@ from .linalg.rows import Rows
 
 __all__ = ["dot_plot_frames", "select_markers"]
 
-# Pairs of types that are named for a gene, and the part of its gain that one must have.
-_PAIRS, _PART = 3, 0.05
+# Pairs of types that are named for a gene, and what one must gain beside the first of them.
+_PAIRS, _PART = 3, 1 / 3
 
 
 def select_markers(
@@ -23,7 +23,7 @@ def select_markers(
     *,
     layer: str | None = None,
     batch_key: str | None = None,
-    tau: float | None = None,
+    tau: float | None = 1.0,
     clip: float | None = 3.0,
     max_correlation: float = 0.9,
     key_added: str = "gsvp_markers",
@@ -49,7 +49,10 @@ def select_markers(
     batch_key : str, default=None
         Column of ``obs`` with the batch or donor of each cell. Every batch of a type then counts
         the same, so that a gene of one large batch alone does not pass for a marker.
-    tau, clip, max_correlation
+    tau : float, default=1.0
+        As in `sparsegsvp.GSVPSVM`, whose default, None, is made for few samples of correlated
+        features: with it, pairs of types that are apart never stop counting.
+    clip, max_correlation
         As in `sparsegsvp.GSVPSVM`.
     key_added : str, default="gsvp_markers"
         Name under which results are stored.
@@ -177,6 +180,11 @@ def _values(adata: Any, layer: str | None) -> Any:
         raise ValueError("adata.X is empty: name a layer")
     if not adata.isbacked:
         return adata.X
+    if adata.is_view:
+        raise ValueError(
+            "adata is a view of a backed AnnData, which can hold no results: call "
+            "adata.to_memory(), or leave cells out by an empty type"
+        )
     try:
         import dask.array  # noqa: F401
     except ImportError as error:
@@ -216,6 +224,6 @@ def _separated(path: Any, k: int, types: list[str]) -> list[tuple[str, ...]]:
     pairs = []
     for gain in gains:
         best = np.argsort(-gain, kind="stable")[:_PAIRS]
-        best = best[gain[best] >= _PART * gain.sum()]
+        best = best[gain[best] >= _PART * gain[best[0]]]
         pairs.append(tuple(f"{types[i[p]]} | {types[j[p]]}" for p in best))
     return pairs

@@ -5,10 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer as sklearn_breast_cancer
 
-from sparsegsvp.datasets import Dataset, data_folder, load_breast_cancer, load_ovarian, make_planted
+from sparsegsvp.datasets import (
+    Dataset,
+    data_folder,
+    load_breast_cancer,
+    load_ovarian,
+    make_cells,
+    make_planted,
+)
 
 needs_data = pytest.mark.skipif(
     data_folder() is None, reason="SPARSEGSVP_DATA does not name a data folder"
@@ -221,3 +229,57 @@ def test_planted_class_sizes_and_seed() -> None:
 def test_planted_refuses_nonsense(arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make_planted(**arguments)
+
+
+# --- cells -------------------------------------------------------------------------------
+
+
+def test_cells_have_types_donors_and_the_markers_that_they_name() -> None:
+    pytest.importorskip("anndata")
+    cells = make_cells(6000, 300, 4, weights=(4, 3, 2, 1), n_donors=3, random_state=1)
+    assert cells.obs["cell_type"].value_counts().tolist() == [2400, 1800, 1200, 600]
+    assert cells.obs.groupby("donor", observed=True)["batch"].nunique().tolist() == [1, 1, 1]
+    assert pd.crosstab(cells.obs["cell_type"], cells.obs["donor"]).to_numpy().min() > 0
+    # a marker is higher in its own type, or in all three types of its lineage
+    counts, types = cells.layers["counts"].toarray(), cells.obs["cell_type"].cat.codes.to_numpy()
+    mean = np.array([counts[types == k].mean(axis=0) for k in range(4)])
+    for kind, inside in (("type_1", [1]), ("lineage_0", [0, 1, 2]), ("lineage_1", [3])):
+        marked = (cells.var["marker_of"] == kind).to_numpy()
+        assert marked.sum() == 8
+        outside = np.setdiff1d(np.arange(4), inside)
+        ratio = np.log(mean[inside][:, marked].mean() / mean[outside][:, marked].mean())
+        assert 1.2 < ratio < 3.5  # the mean fold change is exp(2), of single genes more or less
+    # the values are log-normalised counts, stored where these are
+    total = counts.sum(axis=1)
+    expected = np.log1p(counts * (np.median(total) / total)[:, None])
+    np.testing.assert_allclose(cells.X.toarray(), expected, rtol=1e-5)
+    assert cells.X.dtype == np.float32 and 0.05 < (counts > 0).mean() < 0.1
+
+
+def test_counts_are_negative_binomial_with_correlated_programmes() -> None:
+    """Variance is mean + mean^2 / 2 and more by depth; genes of a programme move together."""
+    pytest.importorskip("anndata")
+    options = {"n_types": 2, "n_donors": 1, "n_batches": 1, "n_markers": 0, "density": 0.4}
+    plain = make_cells(20_000, 60, n_programmes=0, **options).layers["counts"].toarray()
+    mean, variance = plain.mean(axis=0), plain.var(axis=0)
+    # a depth of log-normal spread 0.4 adds (exp(0.16) - 1) mean^2, and its share of the rest
+    extra = np.exp(0.16) - 1
+    np.testing.assert_allclose(variance, mean + mean**2 * (0.5 + 1.5 * extra), rtol=0.15)
+    # a programme of about ten genes: these and only these correlate, all of them positively
+    programme = make_cells(20_000, 200, n_programmes=1, **options).X.toarray()
+    correlation = np.corrcoef(programme, rowvar=False) - np.eye(200)
+    together = np.flatnonzero((correlation > 0.1).sum(axis=0) >= 3)
+    assert 4 <= len(together) <= 20
+    others = np.delete(np.delete(correlation, together, axis=0), together, axis=1)
+    assert np.abs(others).max() < 0.1
+
+
+def test_cells_are_the_same_for_a_seed_and_nonsense_is_refused() -> None:
+    (X, obs), (again, _), (other, _) = (
+        make_cells(700, 100, 3, as_anndata=False, random_state=seed) for seed in (1, 1, 2)
+    )
+    assert X.data.tobytes() == again.data.tobytes() and X.nnz != other.nnz
+    assert list(obs) == ["cell_type", "donor", "batch"]
+    for options in ({"n_genes": 20}, {"density": 1.5}, {"n_donors": 0}, {"n_types": 1}):
+        with pytest.raises(ValueError, match=next(iter(options)).replace("types", "classes")):
+            make_cells(**options)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsegsvp.estimators.elbow import elbow_features, find_elbow
+from sparsegsvp.estimators import elbow_features, find_elbow
 
 
 @pytest.mark.parametrize("knee", [2, 5, 17])

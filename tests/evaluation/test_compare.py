@@ -1,24 +1,14 @@
 """Comparison at equal size: the same judge for all, native decisions apart, one cache."""
 
-import json
-
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.feature_selection import SelectKBest
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from sparsegsvp import GSVPSVM, compare
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.evaluation import default_methods, find_method, method_names
-from sparsegsvp.evaluation.baselines import (
-    MRMR,
-    ElasticNetSelector,
-    L1Logistic,
-    RandomPanel,
-    RecursiveElimination,
-)
+from sparsegsvp.evaluation.baselines import Baseline
 from sparsegsvp.evaluation.cache import Cache, digest
 from sparsegsvp.evaluation.compare import RANDOM_PANEL
 from sparsegsvp.evaluation.procedure import ranked_features
@@ -35,9 +25,13 @@ def found(data):
     methods = {
         "GSVPSVM": GSVPSVM(),
         "F test": SelectKBest(),
-        "l1": make_pipeline(StandardScaler(), L1Logistic()),
+        "l1": Baseline("l1 logistic"),
     }
     return compare(methods, data.X, data.y, sizes=(2, 4), n_repeats=2)
+
+
+def same(a, b):
+    return a.table.drop(columns="seconds").equals(b.table.drop(columns="seconds"))
 
 
 def test_every_method_gives_exactly_k_features_to_one_judge(found):
@@ -48,8 +42,7 @@ def test_every_method_gives_exactly_k_features_to_one_judge(found):
     for name in ("GSVPSVM", "F test", "l1"):
         assert found.row(name, 4)["balanced_accuracy"] > random
     assert table["low"].le(table["balanced_accuracy"]).all()
-    assert (table["seconds"] >= 0).all() and "seconds" not in found.to_dict()
-    json.dumps(found.to_dict(), allow_nan=False)
+    assert (table["seconds"] >= 0).all()
 
 
 def test_a_native_score_is_of_that_many_features_or_absent(data, found):
@@ -58,15 +51,12 @@ def test_a_native_score_is_of_that_many_features_or_absent(data, found):
     assert np.isfinite(table.loc[("GSVPSVM", 2), "native"])
     assert np.isnan(table.loc[("F test", 2), "native"])  # it decides nothing
 
-    class TooMany(L1Logistic):
+    class TooMany(GSVPSVM):
         def fit(self, X, y):
             wanted, self.n_features = self.n_features, self.n_features + 1
             super().fit(X, y)
             self.n_features = wanted
             return self
-
-        def _get_support_mask(self):
-            return self.coef_[0] != 0
 
     other = compare({"too many": TooMany()}, data.X, data.y, sizes=(3,), n_repeats=1)
     assert (
@@ -93,11 +83,11 @@ def test_finished_pieces_are_kept_and_a_cut_line_is_done_again(data, tmp_path):
     a = compare(["F test"], data.X, data.y, **options)
     assert len(path.read_text().splitlines()) == 10
     b = compare(["F test"], data.X, data.y, progress=lambda *p: calls.append(p), **options)
-    assert a.to_dict() == b.to_dict() and calls == [("comparison", 0, 0)]
+    assert same(a, b) and calls == [("comparison", 0, 0)]
     path.write_text(path.read_text()[:-30])
     calls.clear()
     c = compare(["F test"], data.X, data.y, progress=lambda *p: calls.append(p), **options)
-    assert a.to_dict() == c.to_dict() and calls[-1] == ("comparison", 1, 1)
+    assert same(a, c) and calls[-1] == ("comparison", 1, 1)
     compare(["F test"], data.X, data.y, random_state=1, **options)
     assert len(path.read_text().splitlines()) > 15
     assert Cache(None).get(digest("nothing")) is None
@@ -107,7 +97,7 @@ def test_neither_workers_nor_row_order_matter(data):
     a = compare(["F test"], data.X, data.y, sizes=(3,), n_repeats=1)
     rows = np.random.default_rng(0).permutation(60)
     b = compare(["F test"], data.X[rows], data.y[rows], sizes=(3,), n_repeats=1, n_jobs=2)
-    assert a.to_dict() == b.to_dict()
+    assert same(a, b)
 
 
 def test_a_method_that_fails_is_a_row_that_says_so(data):
@@ -132,6 +122,21 @@ def test_missing_values_groups_and_three_classes():
     assert (
         found.row("sel", 3)["balanced_accuracy"] > found.row(RANDOM_PANEL, 3)["balanced_accuracy"]
     )
+
+
+def test_gaps_are_filled_by_what_the_training_part_knows(data):
+    raw = np.c_[np.arange(60), data.X]  # the first column tells the rows
+    raw[::3, 5] = raw[1::4, 7] = np.nan
+
+    class Checked(SelectKBest):
+        def fit(self, X, y):
+            known = raw[X[:, 0].astype(int)]
+            expected = np.where(np.isnan(known), np.nanmedian(known, axis=0), known)
+            np.testing.assert_array_equal(X, expected)
+            return super().fit(X, y)
+
+    found = compare({"checked": Checked()}, raw, data.y, (3,), n_repeats=1)
+    assert found.row("checked", 3)["status"] == "ok"
 
 
 def test_names_of_methods():
@@ -159,19 +164,10 @@ def test_bad_requests_are_refused(data, options, words):
         compare(given.pop("methods"), data.X, data.y, **given)
 
 
-@pytest.mark.parametrize(
-    "selector",
-    [
-        MRMR(4),
-        RecursiveElimination(4),
-        L1Logistic(4),
-        ElasticNetSelector(4),
-    ],
-    ids=lambda s: type(s).__name__,
-)
-def test_baselines_find_the_planted_features(selector):
+@pytest.mark.parametrize("kind", ["mRMR", "RFE", "l1 logistic", "elastic net"])
+def test_baselines_find_the_planted_features(kind):
     data = make_planted(120, 30, 4, effect=2.5, random_state=1)
-    selector.fit(data.X, data.y)
+    selector = Baseline(kind, 4).fit(data.X, data.y)
     assert len(set(selector.feature_order_[:4].tolist()) & set(data.support.tolist())) >= 3
     assert selector.transform(data.X).shape[1] == 4
     three = np.digitize(data.X[:, 0], [-0.5, 0.5])
@@ -194,13 +190,15 @@ def test_mrmr_leaves_out_copies_that_the_f_test_takes():
     a, b = rng.normal(size=100) + 2.0 * y, rng.normal(size=100) + 1.8 * y
     X = np.c_[a, a + 0.01 * rng.normal(size=100), b, rng.normal(size=(100, 5))]
     assert set(ranked_features(SelectKBest(k=2).fit(X, y), 8)[:2].tolist()) == {0, 1}
-    assert 2 in MRMR(2).fit(X, y).feature_order_[:2]
+    assert 2 in Baseline("mRMR", 2).fit(X, y).feature_order_[:2]
 
 
-@pytest.mark.parametrize("selector", [MRMR(9), RandomPanel(0), L1Logistic(9)])
+@pytest.mark.parametrize(
+    "selector", [Baseline("mRMR", 9), Baseline(RANDOM_PANEL, 0), Baseline("l1 logistic", 9)]
+)
 def test_baselines_refuse_what_has_no_answer(selector):
     X, y = np.random.default_rng(0).normal(size=(20, 3)), np.repeat([0, 1], 10)
     with pytest.raises(ValueError, match="n_features"):
         selector.fit(X, y)
     with pytest.raises(ValueError, match="varies by less"):
-        MRMR(1).fit(np.ones((20, 3)), y)
+        Baseline("mRMR", 1).fit(np.ones((20, 3)), y)

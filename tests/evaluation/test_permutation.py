@@ -197,6 +197,11 @@ def test_batches_that_fix_the_labels_leave_nothing_to_test():
     X, y = marked(0)
     found = nested_evaluate(GaussianNB(), X, y, batch=np.where(y, "a", "b"), n_repeats=1)
     assert (found.verdict.answer, found.verdict.reason) == ("not tested", "labels fixed")
+    # both samples of a patient, one of each class, on two plates: neither can be exchanged
+    patient = np.arange(60) % 30
+    plate = (y + patient) % 2
+    fixed = permutation_test(GaussianNB(), X, y, groups=patient, batch=plate, n_permutations=19)
+    assert (fixed.reason, fixed.scheme) == ("labels fixed", "groups and batches")
 
 
 def test_every_arrangement_is_drawn_alike():
@@ -222,6 +227,10 @@ def test_draws_end_go_on_or_stop():
 
 def test_the_test_does_not_depend_on_the_workers():
     X, y = marked(3, shift=0.5)
+    calls = []
+    stopped = permutation_test(DummyClassifier(), X, y, progress=lambda *p: calls.append(p))
+    assert [done == total for _, done, total in calls].count(True) == 1
+    assert calls[-1] == ("permutations", stopped.n_draws, stopped.n_draws)
     a = permutation_test(GaussianNB(), X, y, n_permutations=19)
     b = permutation_test(GaussianNB(), X, y, n_permutations=19, n_jobs=2)
     assert a == b

@@ -82,7 +82,7 @@ def test_halves_serve_stability_and_chosen_again_alike():
         assert share == np.mean([feature in p for p in panels])
     assert row["chosen_again"] == pytest.approx(again["with_stand_ins"].mean())
     assert row["chosen_again"] > 0.8 > row["chosen_again_noise"]
-    assert stability.by_size["size"].tolist() == found.ladder["size"].tolist()
+    assert list(stability.sizes) == found.ladder["size"].tolist()
     assert stability.error_bound is None or stability.error_bound < stability.n_stable
     with pytest.raises(ValueError, match="must be one of"):
         stability.chosen_again(4)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from sparsegsvp.estimators.log2 import Log2
+from sparsegsvp.estimators.pipeline import Log2
 from sparsegsvp.io import InputError, make_table, read_table
 
 
@@ -130,9 +130,9 @@ def test_codes_for_missing_values_and_decimal_commas(frame) -> None:
         ({"sex": ["X", *"MFMFMFMFMFM"]}, {"adjust": "sex"}, "has the value 'X' in one sample only"),
         ({"sex": [None, *"MFMFMFMFMFM"]}, {"adjust": "sex"}, ".adjust. has no value in row 1"),
         ({"age": [">90", *range(11)]}, {"adjust": "age"}, "'>90' is not a number; correct"),
-        ({"age": ["inf", *range(11)]}, {"adjust": "age"}, "'inf' is not a number"),
+        ({"age": ["inf", *range(11)]}, {"adjust": "age"}, "'age' .adjust. is infinite"),
         ({"sex": list("MFMFMFMFMFMX")}, {"features": ["sex=M vs F", "G1"]},
-         "'sex' has the value 'X', which training has not; write it as one of 'F' and 'M'"),
+         "'sex' .adjust. has the value 'X', which training has not .it has 'F' and 'M'"),
         ({"age": list("abcdefghijkl")}, {"features": ["age", "G1"], "adjust": "age"},
          "'a' is not a number"),
     ],

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from sparsegsvp import related
-from sparsegsvp.estimators.log2 import Log2
+from sparsegsvp.estimators.pipeline import Log2
 from sparsegsvp.io import InputError, load_model, save_model
 from sparsegsvp.related import GEPSVM
 
@@ -115,10 +115,10 @@ def test_what_is_no_model_is_refused(data, saved, tmp_path):
         path.write_bytes(whole[: int(share * len(whole))])
         assert "model" in refusal(path)
     path.write_bytes(pickle.dumps(GEPSVM()))
-    assert "this is not a model file" in refusal(path)
+    assert "not a model" in refusal(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a.txt", "x")
-    assert "this is not a model file" in refusal(path)
+    assert "not a model" in refusal(path)
     assert "there is no such file" in refusal(tmp_path / "none.skops")
     assert "more than 0 MB" in refusal(saved, max_bytes=10)
     buffer = io.BytesIO()
@@ -145,11 +145,3 @@ def test_every_damaged_byte_is_noticed_or_harmless(data, saved):
         except InputError:
             continue
         np.testing.assert_array_equal(model.predict(X), expected)
-
-
-def test_parts_that_do_not_fit_together_are_refused(data, saved):
-    def shorter(schema):
-        text = json.dumps(schema)
-        return json.loads(text.replace('"content": "6"', '"content": "4"'))
-
-    assert "do not fit together" in refusal(changed(saved, shorter))

@@ -124,7 +124,7 @@ CASES = {
     "text among the samples": (
         "gene,what,s1,s2\nA,one,1,2\nB,two,3,4\nC,three,5,6\n",
         {"transpose": True},
-        "column 'what' holds text ('one' on line 2); drop it with drop=['what']",
+        "line 2, row 'A', column 'what': 'one' is not a number; correct it, leave the cell empty",
     ),
     "repeated gene": (
         "gene,s1,s2\nA,1,2\nB,3,4\nA,5,6\n",

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sparsegsvp.estimators.log2 import Log2
+from sparsegsvp.estimators.pipeline import Log2
 
 
 @parametrize_with_checks([Log2()])

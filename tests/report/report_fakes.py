@@ -190,14 +190,13 @@ class Evaluation(Judged):
                 for s in self.sizes:
                     fit = self._fit(X[train][:, best[:s]], y[train])
                     hits = fit.predict(X[test][:, best[:s]]) == y[test]
-                    by_size[s].append(np.mean([hits[y[test] == c].mean() for c in self.classes]))
+                    by_size[s].append([hits[y[test] == c].mean() for c in self.classes])
                 fit = self._fit(X[train][:, best[:size]], y[train])
                 proba = fit.predict_proba(X[test][:, best[:size]])
                 columns = {"sample": test, "repeat": repeat, "fold": fold, "truth": y[test]}
                 columns["prediction"] = np.array(self.classes)[proba.argmax(axis=1)]
                 for k, label in enumerate(self.classes):
-                    columns[f"probability_{label}"] = proba[:, k]
-                    columns[f"distance_{label}"] = np.log(proba[:, k] + 0.05) + 3
+                    columns[f"probability_{label}"] = columns[f"decision_{label}"] = proba[:, k]
                 frames.append(pd.DataFrame(columns))
                 folds.append((repeat, fold, train.size, test.size, 0.9, 0.9, size))
         self.predictions = pd.concat(frames, ignore_index=True)
@@ -226,6 +225,8 @@ class Evaluation(Judged):
         self.models = {s: self._final(s) for s in self.sizes}
         self.verdict = self._verdict(answer, value)
         means = {s: float(np.mean(v)) for s, v in by_size.items()}
+        recalls = {s: np.mean(v, axis=0) for s, v in by_size.items()}
+        self.sized = {s: Sized(v) for s, v in recalls.items()}
         self.stability = Stability(self, means)
         self.ladder = pd.DataFrame(
             [
@@ -272,6 +273,16 @@ class Evaluation(Judged):
             draws=() if p is None else tuple(draws), chance=chance,
             reason="no test" if p is None else None,
         )  # fmt: skip
+
+
+class Sized:
+    """Predictions of exactly so many features."""
+
+    def __init__(self, recalls: np.ndarray) -> None:
+        self._recalls = recalls
+
+    def recalls(self, n_classes: int) -> np.ndarray:
+        return self._recalls
 
 
 class Stability:

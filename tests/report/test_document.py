@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 
 import numpy as np
@@ -13,11 +12,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_matrix
 from scipy.stats import ttest_ind
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import roc_auc_score, roc_curve
 
 from sparsegsvp.io import InputError
 from sparsegsvp.report import build_document, check_document
-from sparsegsvp.report.numbers import thin, whole_counts
+from sparsegsvp.report.numbers import order_of_classes, thin, whole_counts
 
 
 @pytest.mark.parametrize("case", fakes.CASES)
@@ -67,6 +66,36 @@ def test_the_volcano_is_welchs_test(documents):
     assert found["n_total"] == 60 and found["q"] == sorted(found["q"])
     panel = {row["feature"] for row in documents["signal"]["panel"]}
     assert {n for n, mine in zip(found["feature"], found["in_panel"]) if mine} == panel
+
+
+def test_each_of_a_few_classes_has_a_curve_against_the_rest(documents):
+    table = fakes.make_table(n=90, classes=("basal", "luminal", "normal"), seed=3)
+    evaluation = fakes.Evaluation(table, size=6)
+    folds = [part for _, part in evaluation.predictions.groupby(["repeat", "fold"])]
+    curves = documents["three"]["roc"]
+    assert [curve["label"] for curve in curves] == ["basal", "luminal", "normal"]
+    for curve in curves:
+        mine = [(part["truth"] == curve["label"], part[f"decision_{curve['label']}"])
+                for part in folds]  # fmt: skip
+        assert curve["area"] == pytest.approx(np.mean([roc_auc_score(*part) for part in mine]))
+        rates = [np.interp(curve["fpr"], *roc_curve(*part)[:2]) for part in mine]
+        assert curve["tpr"][1:] == pytest.approx(np.mean(rates, axis=0)[1:], abs=1e-5)
+    assert documents["twelve"]["roc"] == []
+    for rung in documents["three"]["ladder"]:
+        assert rung["recalls"] == evaluation.sized[rung["size"]].recalls(3).tolist()
+        assert np.mean(rung["recalls"]) == pytest.approx(rung["score"]["value"])
+
+
+def test_classes_taken_for_each_other_are_neighbours(documents):
+    assert documents["three"]["confusion"]["order"] == [0, 1, 2]
+    assert sorted(documents["twelve"]["confusion"]["order"]) == list(range(12))
+    shares = np.eye(8)
+    for a, b in ((0, 5), (1, 7), (2, 6), (3, 4)):
+        shares[a, b] = shares[b, a] = 0.3
+    order = order_of_classes(shares)
+    assert {frozenset(order[i : i + 2]) for i in (0, 2, 4, 6)} == {
+        frozenset(pair) for pair in ((0, 5), (1, 7), (2, 6), (3, 4))
+    }
 
 
 def test_samples_carry_what_fits_without_them_said(documents):
@@ -146,7 +175,7 @@ def _paths(value, before=()):
 
 
 _FREE = {"settings", "parameters", "dropped", "covariates", "versions", "scores", "folds", "curve"}
-_FREE |= {"decision", "slider", "roc"}
+_FREE |= {"decision", "slider"}
 
 
 def test_a_missing_or_false_part_is_named(document):
@@ -154,22 +183,22 @@ def test_a_missing_or_false_part_is_named(document):
     for path in list(_paths(document)):
         if _FREE & set(path[:-1]) or path[-1] in ("actions", "name") or "unseen" in path[:-1]:
             continue
-        damaged = copy.deepcopy(document)
-        part = damaged
+        part = document
         for key in path[:-1]:
             part = part[key]
         place = "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in path).lstrip(".")
-        del part[path[-1]]
-        if path[-1] in ("interval",):  # of the verdict: the scores hold it
+        if path[-1] == "interval":  # of the verdict: the scores hold it
             continue
+        whole = part.pop(path[-1])
         with pytest.raises(InputError) as caught:
-            check_document(damaged, "results.json")
+            check_document(document, "results.json")
         words = str(caught.value)
         if path[-1] not in ("format", "version"):
             assert f"{place} is missing" in words and words.startswith("results.json"), path
             part[path[-1]] = object()
             with pytest.raises(InputError, match="must be"):
-                check_document(damaged)
+                check_document(document)
+        part[path[-1]] = whole
         tried += 1
     assert tried > 150
 

@@ -136,10 +136,12 @@ def test_a_figure_is_added_in_two_places():
 
 
 def test_what_is_drawn_fits_the_classes(documents):
-    two, many = (set(draw_figures(documents[case])) for case in ("signal", "twelve"))
+    cases = ("signal", "three", "twelve")
+    two, three, many = (set(draw_figures(documents[case])) for case in cases)
     assert {"ladder", "boxes", "scatter", "heatmap", "volcano", "roc", "calibration", "decision",
-            "permutation", "confusion", "distances"} == two  # fmt: skip
-    assert {"ladder", "dots", "heatmap", "permutation", "confusion"} == many
+            "permutation", "confusion"} == two  # fmt: skip
+    assert two - three == {"volcano", "calibration", "decision"} and three - two == {"recalls"}
+    assert {"ladder", "dots", "heatmap", "permutation", "confusion", "recalls"} == many
     assert {f"cohort-{name}" for name in ("roc", "calibration", "decision", "confusion")} | {
         "batches-1"
     } <= set(draw_figures(documents["hostile"]))
@@ -152,6 +154,11 @@ def test_charts_place_what_they_are_given(document):
     assert [float(row["balanced accuracy"]) for row in rows] == pytest.approx(
         [rung["score"]["value"] for rung in document["ladder"]], abs=1e-5
     )
+    assert "dots" not in drawn
+    for row in document["panel"]:  # counts, most of them zero
+        for box in row["boxes"]:
+            box |= {"low": 0.0, "outliers": [], "positive": 0.3}
+    assert "dots" in draw_figures(document)
     cells = list(csv.DictReader(io.StringIO(drawn["confusion"].csv())))
     counts = [count for row in document["confusion"]["counts"] for count in row]
     assert [int(cell["samples"]) for cell in cells] == counts

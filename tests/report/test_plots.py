@@ -34,12 +34,12 @@ def test_the_ladder_is_drawn_on_the_axes_given(ax):
 
 def test_weights_are_sorted_and_cut_at_the_elbow(ax):
     values = np.array([0.0, -0.9, 0.02, 0.8, 0.01, 0.0])
-    plots.weights(values, names=list("abcdef"), ax=ax)
+    plots.elbow(values, names=list("abcdef"), ax=ax)
     assert ax.lines[0].get_ydata().tolist() == [0.9, 0.8, 0.02, 0.01, 0.0]
     assert ax.get_title() == "elbow after 3"
     assert [text.get_text() for text in ax.texts] == [" b", " d", " c"]
     with pytest.raises(ValueError, match="one plane"):
-        plots.weights(values.reshape(2, 3), ax=ax)
+        plots.elbow(values.reshape(2, 3), ax=ax)
 
 
 def test_the_course_of_each_plane_is_drawn(ax):

@@ -11,10 +11,8 @@ from sparsegsvp.report import (
     checklist,
     checklist_markdown,
     cohort_lines,
-    headline,
     ladder_lines,
     methods,
-    sentences,
 )
 from sparsegsvp.report.words import interval, joined, number, p_value
 
@@ -39,8 +37,8 @@ def _of(answer, **more):
 )
 def test_the_verdict_leads(answer, title, trust):
     document = _of(answer)
-    assert headline(document).startswith(title)
-    found, trusted = sentences(document)
+    assert document["verdict"]["headline"].startswith(title)
+    found, trusted = document["verdict"]["sentences"]
     score = document["scores"]["balanced_accuracy"]
     assert interval(score)[:-1] in found and "guessing gives 0.50" in found
     assert trust in trusted
@@ -52,16 +50,18 @@ def test_the_verdict_leads(answer, title, trust):
 
 def test_why_it_was_not_decided_is_said():
     few = _of("inconclusive", n_draws=9, reason="few draws")
-    assert "Only 9 shuffled labellings" in sentences(few)[1]
+    assert "Only 9 shuffled labellings" in few["verdict"]["sentences"][1]
     fixed = _of("not tested", reason="labels fixed")
-    assert "no labels to shuffle" in sentences(fixed)[1]
+    assert "no labels to shuffle" in fixed["verdict"]["sentences"][1]
     assert fixed["notices"][0]["severity"] == "serious"
 
 
 def test_one_feature_and_many_classes_read_well(documents):
     table = fakes.make_table()
-    assert headline(build_document(table, fakes.Evaluation(table, size=1))).startswith("1 of 60 f")
-    assert "tell the 3 classes apart" in headline(documents["three"])
+    assert build_document(table, fakes.Evaluation(table, size=1))["verdict"]["headline"].startswith(
+        "1 of 60 f"
+    )
+    assert "tell the 3 classes apart" in documents["three"]["verdict"]["headline"]
 
 
 def test_reasons_for_doubt_come_from_flags_table_and_panel(documents):
@@ -90,7 +90,7 @@ def test_reasons_for_doubt_come_from_flags_table_and_panel(documents):
     order = [notice["severity"] for notice in document["notices"]]
     assert order == sorted(order, key=["serious", "caution", "note"].index)
     assert documents["signal"]["notices"] == []
-    assert "hang together" in sentences(documents["batches"])[1]
+    assert "hang together" in documents["batches"]["verdict"]["sentences"][1]
 
 
 def test_numbers_are_never_flattered():

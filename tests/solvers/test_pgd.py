@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from sparsegsvp.solvers import l1_pgd_gsvp, lq_pgd_gsvp, lq_prox
-from sparsegsvp.solvers.pgd import PGDPlane, SoftThreshold, WeightedRidge, pgd_planes
+from sparsegsvp.solvers.pgd import PGDPlane, pgd_planes
 
 
 @pytest.fixture
@@ -117,8 +117,8 @@ def test_four_products_per_iteration(pair, solve, bias):
     A, B = (Counting(matrix, name, counts) for matrix, name in zip(pair, "AB"))
     result = solve(A, B, 0.1, step_size=0.01, max_iter=17, tol=0.0, bias=bias)
     assert result.n_iter == 17
-    # one more with A and B to begin with
-    assert counts == {"A": 18, "B": 18, "A'": 17, "B'": 17}
+    # one more of each for the start
+    assert counts == {"A": 18, "B": 18, "A'": 18, "B'": 18}
 
 
 @pytest.mark.parametrize("solve", [l1_pgd_gsvp, lq_pgd_gsvp])
@@ -169,9 +169,14 @@ def test_bad_input_is_named(pair, change, message):
 def test_planes_side_by_side_are_those_found_alone(pair, count: int):
     """Both roles, both algorithms, other steps and starts: each as if it were alone."""
     rng = np.random.default_rng(5)
-    penalties = [SoftThreshold(0.2), WeightedRidge(0.05, 0.5, 1e-2, "code")]
+    penalties = [(0.2, 1.0, "exact"), (0.05, 0.5, "weighted", 1e-2, "code")]
     planes = [
-        PGDPlane(k % 2, penalties[k % 2], rng.uniform(size=7), 0.01 * (k + 1), 30 + 5 * k, 1e-5)
+        replace(
+            PGDPlane(k % 2, rng.uniform(size=7), *penalties[k % 2]),
+            step_size=0.01 * (k + 1),
+            max_iter=30 + 5 * k,
+            tol=1e-5,
+        )
         for k in range(count)
     ]
     together = pgd_planes(*pair, planes)

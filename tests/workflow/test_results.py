@@ -147,6 +147,11 @@ def test_methods_side_by_side(frame, tmp_path):
     assert "seconds" not in written.columns and len(written) == len(rows)
     again = compare_table(table, cache=tmp_path / "cache", **asked)
     assert again.document == result.document
+    gaps = make_table(
+        frame.mask(np.arange(frame.size).reshape(frame.shape) % 97 == 5), target="class"
+    )
+    filled = compare_table(gaps, **asked).comparison.table
+    assert gaps.n_missing > 20 and (filled["status"] == "ok").all()
     with pytest.raises(InputError, match="Did you mean 'F test'"):
         compare_table(table, methods=["F tset"])
     for sizes in ((99,), (0, 2)):

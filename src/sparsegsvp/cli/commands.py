@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._threads import started_workers
 from ..io.errors import InputError, suggestion
 from .options import COMMANDS, command, command_line, flag, repeat_line
 from .screen import Screen
@@ -83,7 +85,9 @@ def _ask_for_target(name: str, path: Path, given: Mapping[str, Any], screen: Scr
             f"{flag('labels')}",
         )
     raise InputError(
-        "which column has the classes?", where=path.name, remedy=f"name it with {flag('target')}"
+        "it has to be said which column has the classes",
+        where=path.name,
+        remedy=f"name it with {flag('target')}",
     )
 
 
@@ -102,7 +106,8 @@ def select(table: TablePath, **given: Any) -> None:
             _read(table, given, screen)
             screen.say("Nothing was run or written (--dry-run).")
             return
-        _select("select", [table], given, screen)
+        with started_workers(given["n_jobs"]) as wait:
+            _select("select", [table], given, screen, wait)
 
 
 @command("demo", out=Path("demo-report"))
@@ -113,11 +118,13 @@ def demo(**given: Any) -> None:
     # its own results are made again as often as one likes
     if (command_of(given["out"]) or "").startswith("sparsegsvp demo"):
         given["force"] = True
-    with Screen() as screen:
-        _select("demo", [], given, screen)
+    with Screen() as screen, started_workers(given["n_jobs"]) as wait:
+        _select("demo", [], given, screen, wait)
 
 
-def _select(name: str, paths: list[Path], given: dict[str, Any], screen: Screen) -> None:
+def _select(
+    name: str, paths: list[Path], given: dict[str, Any], screen: Screen, wait: Callable[[], None]
+) -> None:
     """Read a table and perhaps a cohort, select, show the result and write it."""
     with screen.stage("loading the library"):
         from ..workflow import Selection, demo_table, results_folder, select_panel
@@ -130,6 +137,7 @@ def _select(name: str, paths: list[Path], given: dict[str, Any], screen: Screen)
             table = demo_table()
             screen.show_table(table)
         test = _read_cohort(table, given, screen) if given.get("test") else None
+        wait()
         read = time.perf_counter()
         selection = select_panel(
             table, test=test, command=repeat, progress=screen.progress, **_chosen(given, _ASKED)
@@ -138,8 +146,26 @@ def _select(name: str, paths: list[Path], given: dict[str, Any], screen: Screen)
         selection.seconds["reading"] = read - loaded
         screen.show_selection(selection.document)
         with screen.stage("writing the page"):
+            _import_skops()
             selection.write(folder, rungs=given.get("rungs", False))
     _finish(given["out"], repeat, screen)
+
+
+def _import_skops() -> None:
+    """Import skops without its list of scikit-learn's estimators, which takes most of a second.
+
+    To make the list it imports every module of scikit-learn. Models are saved and loaded by a list
+    of our own, and nobody else uses skops in this program.
+    """
+    import sklearn.utils
+
+    gather = sklearn.utils.all_estimators
+    sklearn.utils.all_estimators = list
+    try:
+        with suppress(ImportError):  # saving and loading say what is missing
+            import skops.io  # noqa: F401
+    finally:
+        sklearn.utils.all_estimators = gather
 
 
 def _read_cohort(table: Table, given: Mapping[str, Any], screen: Screen) -> Table:
@@ -190,6 +216,7 @@ def predict(
     screen = Screen()
     if out is not None:
         prepare_output(out, force=given["force"])
+    _import_skops()
     fitted = load_model(model)
     with screen:
         target = given["target"]
@@ -335,7 +362,7 @@ def app(
 
     for package in ("starlette", "uvicorn"):
         need(package, "app")
-    from .web.server import serve
+    from .server import serve
 
     screen = Screen()
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ..io.errors import InputError, quote, suggestion
+from ..io.errors import InputError, option, quote, suggestion
 
 EVERYDAY, SAMPLES, FILE, RUN, RARE = (
     "Options", "The samples", "The file", "The run", "Rarely needed",
@@ -55,7 +56,7 @@ class Option:
         info = typer.Option(
             *dict.fromkeys([*self.flags, self.flag]),
             help=self.help,
-            metavar=self.metavar,
+            metavar="" if self.kind is bool else self.metavar,
             rich_help_panel=self.section,
             show_default=self.default is not None and self.default is not False,
         )
@@ -98,8 +99,8 @@ OPTIONS = {
     for item in (
         Option("target", "Column of the classes", "Column with the class labels.", EVERYDAY,
                metavar="COLUMN", flags=("--target", "-t")),
-        Option("positive", "Class of interest", "The class of interest of two.", EVERYDAY,
-               metavar="LABEL"),
+        Option("positive", "Class of interest", "The class to be found, of two; by default guessed "
+               "from the names.", EVERYDAY, metavar="LABEL"),
         Option("n_features", "Number of features", "Exactly K features; by default as many as it "
                "takes.", EVERYDAY, int, metavar="K", flags=("--n-features", "-k")),
         Option("must", "Always in the panel", f"Features of every panel. {_NAMES}", EVERYDAY,
@@ -108,9 +109,9 @@ OPTIONS = {
                metavar="NAMES"),
         Option("fast", "A first look", "A first look in a fraction of the time: one repeat, few "
                "permutations and half samples.", EVERYDAY, bool, default=False),
-        Option("prevalence", "Share of the class of interest where the panel is used",
-               "Share of the class of interest where the panel is used, for predictive values and "
-               "the decision curve.", EVERYDAY, float, metavar="P"),
+        Option("prevalence", "How common the class of interest is", "Share of the class of "
+               "interest where the panel is to be used, such as 0.1, for predictive values and the "
+               "decision curve.", EVERYDAY, float, metavar="P"),
         Option("out", "Folder", "Folder for the results.", EVERYDAY, Path,
                default=Path("sparsegsvp-report"), metavar="DIR", flags=("--out", "-o")),
         Option("group", "Samples that belong together", "Patients or other groups whose samples "
@@ -151,7 +152,7 @@ OPTIONS = {
         Option("on", "Names of the samples in the file of classes", "the same in --labels", RARE),
         Option("transpose", "Features are in rows", "yes or no: features are in rows", RARE, bool),
         Option("separator", "Separator", "mark between cells", RARE),
-        Option("decimal", "Decimal mark", "point or comma", RARE),
+        Option("decimal", "Decimal mark", "'.' or ','", RARE),
         Option("thousands", "Thousands mark", "mark within large numbers", RARE),
         Option("encoding", "Encoding", "of a text file", RARE),
         Option("layer", "Layer", "of an .h5ad file", RARE),
@@ -275,3 +276,89 @@ def _settings(texts: Iterable[str], rare: Mapping[str, Option]) -> dict[str, Any
         else:
             given[item.name] = item.parse(value)
     return {name: given.get(name, item.default) for name, item in rare.items()}
+
+
+# --- the form of the app
+
+
+FILES = ("labels", "test")  # options that are files, by the name under which one is uploaded
+_LONGEST = 10_000  # characters of a text
+
+
+def fields(command: str = "select") -> list[dict[str, Any]]:
+    """Describe the options that a form may set: name, label, help, section, kind, many, default."""
+    return [
+        {"name": item.name, "label": item.label, "help": _plain(item.help), "section": item.section,
+         "kind": item.kind.__name__, "many": item.many, "default": item.default}
+        for item in options_of(command)
+        if item.says_what and item.kind is not Path
+    ]  # fmt: skip
+
+
+def _plain(text: str) -> str:
+    """Say a help without flags and files: in the form, options go by their labels."""
+    labels = {item.flag: f"“{item.label}”" for item in OPTIONS.values()}
+    text = text.replace(", or @FILE with one in each line", "").replace(" May be repeated.", "")
+    text = re.sub(r"--[a-z0-9-]+", lambda flag: labels.get(flag[0], flag[0]), text)
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+def command_words(
+    command: str,
+    paths: Sequence[Path | str],
+    choices: Mapping[str, Any],
+    files: Mapping[str, str] | None = None,
+) -> list[str]:
+    """Return the words of a command, after ``sparsegsvp``, for what a form has set.
+
+    ``paths`` are its arguments as they are called where it runs, ``choices`` values by the names of
+    `fields`, which are checked, and ``files`` files by the options in `FILES`.
+
+    Examples
+    --------
+    >>> from sparsegsvp.cli.options import command_words
+    >>> command_words("select", ["a.csv"], {"target": "class", "decimal": ","})
+    ['select', 'a.csv', '--target', 'class', '--set', 'decimal=,']
+    """
+    known = {field["name"] for field in fields(command)}
+    given: dict[str, Any] = {name: Path(path) for name, path in (files or {}).items()}
+    for name, value in choices.items():
+        if name not in known:
+            raise InputError(f"there is no option {quote(name)}", remedy="reload the page")
+        given[name] = _checked(OPTIONS[name], value)
+    return command_line(command, paths, given)
+
+
+def explain(error: InputError) -> dict[str, Any]:
+    """Say an error in the words of the form; each value that it proposes becomes an action."""
+    actions: list[dict[str, Any]] = []
+
+    def spell(name: str, value: Any) -> str:
+        item = OPTIONS.get(name)
+        if item is None:
+            return name
+        values = value if isinstance(value, list) else [value]
+        shown = ", ".join("no" if v is False else str(v) for v in values if v not in (None, True))
+        label = f"{item.label}: {shown}" if shown else item.label
+        if value is not None and item.says_what and item.kind is not Path:
+            actions.append({"option": name, "value": value, "label": label})
+        return f"“{label}”"
+
+    return {"error": error.spelled(spell), "actions": actions}
+
+
+def _checked(item: Option, value: Any) -> Any:
+    """Return a value from the browser, or refuse what the option does not take.
+
+    In a list of names, the command line takes what begins with @ for a file.
+    """
+    kind: Any = {bool: bool, int: int, float: (int, float)}.get(item.kind, str)
+    for part in value if item.many and isinstance(value, list) else [value]:
+        right = isinstance(part, kind) and isinstance(part, bool) == (item.kind is bool)
+        if kind is str:
+            right = right and "\0" not in part and len(part) <= _LONGEST
+        if not right or isinstance(value, list) != item.many:
+            raise InputError(f"{quote(part)} is no value of {option(item.name)}")
+        if item.many and re.search(r"(^|,)\s*@", part):
+            raise InputError(f"{quote(part)} would name a file", remedy="give the names in it")
+    return value

@@ -153,6 +153,8 @@ class Screen:
             self.say("--positive names another class of interest")
         for notice in table.notices:
             self.say(f"note: {notice}", style="yellow")
+            for action in notice.actions:
+                self.say(f"  {flag(action.option, action.value)}  {action.label}")
 
     def show_roles(self, table: Table) -> None:
         """Show what each column is for: a line for each role and reason, features last."""
@@ -177,22 +179,18 @@ class Screen:
                 "--set keep=COLUMNS uses as features what is left out, --drop COLUMNS leaves out "
                 "more"
             )
-        if "batch" in doubted:
-            self.say("--batch COLUMN checks whether a panel shows the batch instead of the class")
-        if any(notice.code == "patients" for notice in table.notices):
-            self.say("--group COLUMN keeps the samples of each patient together")
         self.say()
 
     # --- results ---
 
     def show_selection(self, document: Mapping[str, Any]) -> None:
         """Say what was found and how far to trust it; then ladder, panel, scores and notices."""
-        from ..report import ladder_lines, sentences
+        from ..report import ladder_lines
 
         verdict = document["verdict"]
         self.say()
         self.say(verdict["headline"], style=_COLORS.get(verdict["answer"], "bold"))
-        for line in (*sentences(document), "", *ladder_lines(document)):
+        for line in (*verdict["sentences"], "", *ladder_lines(document)):
             self.say(line)
         self._show_panel(document)
         for name, title in _SCORES.items():

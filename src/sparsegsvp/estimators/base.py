@@ -9,7 +9,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
 
-from .._mixins import SupportSelector
 from .._typing import Float64Array, IntArray
 from .._validate import first_few
 from ..linalg.moments import ClassMoments
@@ -26,6 +25,7 @@ from .decision import (
     read_panel,
     winners,
 )
+from .pipeline import SupportSelector
 
 # The planes on a panel: floor on squared distances, share of the pooled spread.
 TAU, POOL = 1.0, 0.5
@@ -126,11 +126,6 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         check_is_fitted(self)
         assay = self._assay(X)
         if is_dask(X):
-            frame, panel = hasattr(X, "columns"), np.flatnonzero(self.support_)
-            if assay is None:  # names and number of features are known without reading
-                header = X._meta if frame else X
-                validate_data(self, header, reset=False, skip_check_array=True)
-                assay = X.iloc[:, panel] if frame else X[:, panel]
             return assay
         return super().transform(X) if assay is None else np.asarray(assay)
 
@@ -146,11 +141,11 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         """The panel's columns of a data frame with other columns than the model's; else None.
 
         They must be in the model's order: all columns in another order are refused by
-        scikit-learn, so some of them are as well.
+        scikit-learn, so some of them are as well. Of Dask collections always, with nothing read.
         """
         names, given = getattr(self, "feature_names_in_", None), list(getattr(X, "columns", ()))
         if names is None or not given or given == names.tolist():
-            return None
+            return self._lazy_panel(X) if is_dask(X) else None
         panel = names[self.support_].tolist()
         known = set(panel)
         if [name for name in given if name in known] == panel:
@@ -165,6 +160,13 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
                 error.add_note(f"put the panel's columns into this order: {first_few(panel, 10)}")
             raise
         return None
+
+    def _lazy_panel(self, X: Any) -> Any:
+        """The panel's columns of a Dask array or frame of all features."""
+        frame, panel = hasattr(X, "columns"), np.flatnonzero(self.support_)
+        # names and number of features are known without reading
+        validate_data(self, X._meta if frame else X, reset=False, skip_check_array=True)
+        return X.iloc[:, panel] if frame else X[:, panel]
 
     def _clipped(self, columns: Float64Array) -> Float64Array:
         if self.limits_ is None:

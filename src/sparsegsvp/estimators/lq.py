@@ -17,7 +17,7 @@ from ..solvers.penalties import Penalty, penalty_factors
 from ..solvers.quotient import OneVsRest, Part, covariances_of
 from .base import PanelClassifier
 from .decision import DECISIONS
-from .elbow import elbow_features
+from .pgd import elbow_features
 
 
 class LqGSVPSVM(PanelClassifier):

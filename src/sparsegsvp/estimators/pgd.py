@@ -1,26 +1,162 @@
-"""The paper's classifier and selector, Algorithm 3, as published."""
+"""The paper's classifier and selector, Algorithm 3, as published; its elbow and its decision."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import Tags, check_random_state
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import validate_data
+from sklearn.utils import Tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._mixins import NearerPlane, SupportSelector
-from .._validate import forget_fit, warn_caller
-from ..solvers.pgd import PGDPlane, PGDResult, make_pgd_penalty, pgd_planes
-from .elbow import elbow_features
+from .._typing import Float64Array, IntArray
+from .._validate import check_choice, forget_fit, warn_caller
+from ..linalg.rows import check_class_sizes, check_extremes
+from ..solvers.pgd import Conventions, PGDPlane, PGDResult, Prox, pgd_planes, random_start
+from .pipeline import _FLOATS, SupportSelector
+
+ElbowRule = Literal["chord", "full-chord"]
+
+# A straight line of n points departs from its chord by rounding only; relative to the fall
+# of the curve that is far below this.
+_STRAIGHT = 1e-12
 
 
-class PGDGSVPSVM(NearerPlane, ClassifierMixin, SupportSelector, BaseEstimator):
+def find_elbow(weights: ArrayLike, *, rule: ElbowRule = "chord") -> int | None:
+    r"""Find how many of the largest weights lie up to the elbow of the sorted curve.
+
+    Sort :math:`|w|` in descending order and join the first and the last point by a chord. The elbow
+    is the point with the largest distance to it, the first one if several share it.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_features,)
+    rule : {"chord", "full-chord"}, default="chord"
+        "chord" first removes a constant head and tail, all but the point next to the curve, so a
+        long tail of zeros does not flatten the chord: what the paper's knee-finding library does.
+        "full-chord" joins the very first and the very last point: what the paper's text says.
+
+    Returns
+    -------
+    int or None
+        The number of weights up to and including the elbow, or None where there is none: fewer
+        than three points left, a constant curve, or a straight one.
+
+    Examples
+    --------
+    >>> from sparsegsvp.estimators import find_elbow
+    >>> find_elbow([0.1, -9.0, 8.0, 0.3, 0.2])
+    3
+    >>> find_elbow([4.0, 3.0, 2.0, 1.0]) is None
+    True
+    """
+    check_choice("rule", rule, get_args(ElbowRule))
+    magnitudes = np.abs(np.asarray(weights, dtype=np.float64))
+    if magnitudes.ndim != 1 or magnitudes.size == 0 or not np.isfinite(magnitudes).all():
+        raise ValueError("weights must be one non-empty row of finite numbers.")
+    curve = np.sort(magnitudes)[::-1]
+    first, last = 0, curve.size - 1
+    if rule == "chord":
+        first = int(np.flatnonzero(curve == curve[0])[-1])
+        last = int(np.flatnonzero(curve == curve[-1])[0])
+    fall = curve[first] - curve[last]
+    if last - first < 2 or fall == 0.0:
+        return None
+    # The vertical distance to the chord is the true one times a constant.
+    position = np.arange(last - first + 1) / (last - first)
+    distance = np.abs((curve[first : last + 1] - curve[first]) / fall + position)
+    # Up to rounding, equal distances are ties, and the first of them wins.
+    largest = distance.max()
+    if largest <= _STRAIGHT:
+        return None
+    return first + int(np.argmax(distance >= largest * (1.0 - _STRAIGHT))) + 1
+
+
+def elbow_features(weights: ArrayLike, *, rule: ElbowRule = "chord") -> NDArray[np.intp]:
+    """Return the features up to the elbow, the heaviest first.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_features,)
+    rule : {"chord", "full-chord"}, default="chord"
+        See `find_elbow`.
+
+    Returns
+    -------
+    ndarray of int
+        Indices in descending order of magnitude, the lower index first among equals. Where
+        there is no elbow, all features whose weight is not zero; a zero is never selected.
+
+    Examples
+    --------
+    >>> from sparsegsvp.estimators import elbow_features
+    >>> elbow_features([0.1, -9.0, 8.0, 0.0, 0.0])
+    array([1, 2, 0])
+    """
+    kept = find_elbow(weights, rule=rule)
+    magnitudes = np.abs(np.asarray(weights, dtype=np.float64))
+    order = np.argsort(-magnitudes, kind="stable")[:kept]
+    return order[magnitudes[order] > 0.0]
+
+
+def encode_labels(estimator: Any, labels: NDArray[Any], *, multiclass: bool = False) -> IntArray:
+    """Set ``classes_`` and return the class of each row by number.
+
+    There have to be two classes, or more where the estimator takes them, of two rows each.
+    """
+    check_classification_targets(labels)
+    classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    check_class_sizes(classes, counts)
+    if len(classes) > 2 and not multiclass:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is multiclass "
+            f"({len(classes)} classes): keep two of them, or wrap {type(estimator).__name__} in "
+            "sklearn.multiclass.OneVsRestClassifier"
+        )
+    estimator.classes_ = classes
+    return codes
+
+
+class NearerPlane(ClassifierMixin, SupportSelector):
+    """A classifier by the nearer of two planes, which have unit normals in standardised units.
+
+    The decision is not linear in X, so there is no ``coef_``.
+    """
+
+    classes_: NDArray[Any]
+    planes_: Float64Array
+    plane_intercepts_: Float64Array
+
+    def decision_function(self, X: ArrayLike) -> Float64Array:
+        """Return the distance to the first class's plane minus that to the second's.
+
+        It is positive where `predict` gives ``classes_[1]``; 0, a tie, goes to ``classes_[0]``.
+        """
+        check_is_fitted(self)
+        table: NDArray[Any] = validate_data(self, X, reset=False, dtype=_FLOATS)
+        panel = np.flatnonzero(self.support_)
+        signed = table[:, panel] @ self.planes_[:, panel].T + self.plane_intercepts_
+        return np.abs(signed[:, 0]) - np.abs(signed[:, 1])
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the class of the nearer plane for each row."""
+        nearer_second = self.decision_function(X) > 0.0
+        return self.classes_[nearer_second.astype(np.intp)]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+@dataclass(eq=False, repr=False)
+class PGDGSVPSVM(NearerPlane, BaseEstimator):
     r"""The l1- and lq-PGD-GSVPSVM of the paper: Algorithms 1, 2 and 3 exactly.
 
     For each of the two classes, with rows :math:`C_i` (standardised, a column of ones appended)
@@ -34,7 +170,7 @@ class PGDGSVPSVM(NearerPlane, ClassifierMixin, SupportSelector, BaseEstimator):
 
     It is here for comparison and reproduction. The objective has no minimiser, as the penalty falls
     when z shrinks and the quotient stays: what is selected depends on the start, the step and the
-    cap on iterations.
+    cap on iterations. `GSVPSVM` solves a relative of the problem that has one.
 
     Parameters
     ----------
@@ -43,62 +179,32 @@ class PGDGSVPSVM(NearerPlane, ClassifierMixin, SupportSelector, BaseEstimator):
         (Algorithm 2, a weighted l2 step), whose q = 1 is its own reading of the l1 penalty.
     delta : float or pair of float, default=(0.1, 0.1)
         Penalty of each plane.
-    step_size : float, default=1e-3
-    eps : float, default=1e-3
-        Smoothing of the lq penalty.
-    max_iter : int, default=10000
-    tol : float, default=1e-4
-        Stop when the relative change of the objective is below it.
-    conventions : {"paper", "code"}, default="paper"
-        Where the lq penalty takes its weights: as printed, or as the authors ran it (see
-        `sparsegsvp.solvers.pgd.lq_pgd_gsvp`). Without q the two agree.
-    prox : {"weighted", "exact"}, default="weighted"
-        The proximal step with q: the paper's weighted l2 step, or the proximal operator of the
-        lq norm itself, to which ``eps`` and ``conventions`` mean nothing.
-    backtracking : bool, default=False
-        Halve the step, at first ``step_size``, where it proves too long. The text mentions it;
-        published results were obtained with a fixed step.
+    step_size, eps, max_iter, tol, conventions, prox, backtracking
+        As in `sparsegsvp.solvers.lq_pgd_gsvp`. Without q the conventions agree. Published results
+        were obtained with a fixed step.
     random_state : int, RandomState or None, default=42
         Seed of the start, uniform on [0, 1), divided by its norm, the same for both planes.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-    weights_ : ndarray of shape (2, n_features)
-        Solutions before the elbow cuts them, in standardised units; one row per class.
-    biases_ : ndarray of shape (2,)
-        Their biases, not refitted after the cut.
-    features_ : list of ndarray
-        The features kept by each plane, the heaviest first.
-    elbows_ : ndarray of shape (2,)
-        Their numbers.
+    weights_, biases_ : ndarray of shapes (2, n_features) and (2,)
+        Solutions before the elbow cuts them, in standardised units; the biases are not refitted.
+    features_, elbows_ : list of ndarray, and ndarray of shape (2,)
+        The features kept by each plane, the heaviest first, and their numbers.
     support_ : ndarray of shape (n_features,), bool
         The features kept by either plane.
-    planes_, plane_intercepts_ : ndarrays of shape (2, n_features) and (2,)
+    planes_, plane_intercepts_ : ndarrays of shapes (2, n_features) and (2,)
         The cut planes in the units of X; ``X @ planes_.T + plane_intercepts_`` are signed
         distances in standardised units.
     mean_, scale_ : ndarray of shape (n_features,)
         The standardisation.
     history_ : list of dict
-        Per class: ``objective``, ``fidelity`` and ``penalty`` at the start and after each
-        iteration, ``relative_error`` of each iteration.
-    n_iter_ : int
-        Iterations of the plane that took longer.
-    converged_ : ndarray of shape (2,), bool
-        Whether the stopping rule fired before the cap.
+        Of each plane, as in `sparsegsvp.solvers.PGDHistory`.
+    n_iter_, converged_ : int, and ndarray of shape (2,), bool
+        Iterations of the plane that took longer; whether the stopping rule fired before the cap.
     cycles_ : ndarray of shape (2,), int
         The iteration from which a plane jumps between two points to the end, -1 where it does not.
-    n_features_in_, feature_names_in_ : int and ndarray of str
-        As in `GSVPSVM`.
-
-    See Also
-    --------
-    GSVPSVM : A regularised relative of the problem, with a minimiser.
-
-    Notes
-    -----
-    Each class is copied once, standardised, in double precision, as for the published results:
-    thousands of iterations run on it. A constant feature starts and stays at zero.
 
     References
     ----------
@@ -114,101 +220,51 @@ class PGDGSVPSVM(NearerPlane, ClassifierMixin, SupportSelector, BaseEstimator):
     >>> model = PGDGSVPSVM(q=0.1, delta=0.02, step_size=0.025, conventions="code").fit(X, y)
     >>> model.converged_
     array([ True,  True])
-    >>> sorted({*model.features_[0], *model.features_[1]}) == list(model.get_support(indices=True))
-    True
     """
 
-    def __init__(
-        self,
-        q: float | None = None,
-        *,
-        delta: float | tuple[float, float] = (0.1, 0.1),
-        step_size: float = 1e-3,
-        eps: float = 1e-3,
-        max_iter: int = 10_000,
-        tol: float = 1e-4,
-        conventions: Literal["paper", "code"] = "paper",
-        prox: Literal["weighted", "exact"] = "weighted",
-        backtracking: bool = False,
-        random_state: int | np.random.RandomState | None = 42,
-    ) -> None:
-        self.q = q
-        self.delta = delta
-        self.step_size = step_size
-        self.eps = eps
-        self.max_iter = max_iter
-        self.tol = tol
-        self.conventions = conventions
-        self.prox = prox
-        self.backtracking = backtracking
-        self.random_state = random_state
+    q: float | None = None
+    _: KW_ONLY
+    delta: float | tuple[float, float] = (0.1, 0.1)
+    step_size: float = 1e-3
+    eps: float = 1e-3
+    max_iter: int = 10_000
+    tol: float = 1e-4
+    conventions: Conventions = "paper"
+    prox: Prox = "weighted"
+    backtracking: bool = False
+    random_state: int | np.random.RandomState | None = 42
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> PGDGSVPSVM:
-        """Fit both planes and cut each at its elbow.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Two classes.
-
-        Returns
-        -------
-        self : PGDGSVPSVM
-            The fitted estimator.
-        """
+        """Fit both planes, on samples of two classes, and cut each at its elbow."""
         fit_together([self], X, y)
         for label, done, since in zip(self.classes_.tolist(), self.converged_, self.cycles_):
+            what = (
+                f"was cut off at max_iter={self.max_iter}: the iteration need not converge, its "
+                "objective has no minimiser"
+            )
             if since >= 0:
                 what = (
                     f"is in a 2-cycle since iteration {since}: the step is too long, and which of "
                     f"two points is kept depends on max_iter={self.max_iter} being even or odd"
-                )
-            else:
-                what = (
-                    f"was cut off at max_iter={self.max_iter}: the iteration need not converge, "
-                    "its objective has no minimiser"
                 )
             if not done:
                 advice = "Try a smaller step_size, or use GSVPSVM."
                 warn_caller(f"The plane of class {label!r} {what}. {advice}", ConvergenceWarning)
         return self
 
-    def _encode(self, y: NDArray[Any]) -> NDArray[np.intp]:
-        check_classification_targets(y)
-        kind = type_of_target(y, input_name="y", raise_unknown=True)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if self.classes_.size > 2:
-            raise ValueError(
-                f"Only binary classification is supported. The type of the target is {kind}. "
-                "GSVPSVM fits one plane for each of several classes."
-            )
-        if self.classes_.size < 2:
-            raise ValueError("y holds one class only; the classifier needs samples of two classes.")
-        counts = np.bincount(codes)
-        if counts.min() < 2:
-            raise ValueError(
-                f"Class {self.classes_.tolist()[counts.argmin()]!r} has one sample; each class "
-                "needs two."
-            )
-        return codes
-
     def _planes(self, varies: NDArray[np.bool_]) -> list[PGDPlane]:
         """Both planes as the solver takes them, from the same start, zero at constant features."""
-        deltas = np.asarray(self.delta, dtype=np.float64)
-        if deltas.ndim == 0:
-            deltas = np.repeat(deltas, 2)
-        if deltas.shape != (2,):
+        if np.shape(self.delta) not in ((), (2,)):
             raise ValueError(f"delta must be one number, or one per class, got {self.delta!r}.")
-        start = check_random_state(self.random_state).uniform(size=varies.size + 1)
-        start /= np.linalg.norm(start)
+        start = random_start(varies.size + 1, self.random_state)
         start[:-1] *= varies
-        how = (start, self.step_size, self.max_iter, self.tol, self.backtracking)
-        penalties = [
-            make_pgd_penalty(delta, self.q, self.eps, self.conventions, self.prox)
-            for delta in deltas.tolist()
-        ]
-        return [PGDPlane(k, penalty, *how) for k, penalty in enumerate(penalties)]
+        given = ("eps", "conventions", "step_size", "max_iter", "tol", "backtracking")
+        how: dict[str, Any] = {name: getattr(self, name) for name in given}
+        how |= {"q": 1.0 if self.q is None else self.q, "prox": self.prox}
+        if self.q is None and self.prox == "weighted":
+            how["prox"] = "exact"  # Algorithm 1
+        deltas = np.broadcast_to(self.delta, 2).tolist()
+        return [PGDPlane(k, start, delta, **how) for k, delta in enumerate(deltas)]
 
     def _store(self, results: list[PGDResult]) -> None:
         self.weights_ = np.array([result.w for result in results])
@@ -235,52 +291,26 @@ class PGDGSVPSVM(NearerPlane, ClassifierMixin, SupportSelector, BaseEstimator):
         self.planes_ = cut / (norms[:, np.newaxis] * self.scale_)
         self.plane_intercepts_ = self.biases_ / norms - self.planes_ @ self.mean_
 
-    def _signed_distances(self, table: NDArray[Any]) -> NDArray[np.float64]:
-        panel = np.flatnonzero(self.support_)
-        return table[:, panel] @ self.planes_[:, panel].T + self.plane_intercepts_
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
 
 def fit_together(models: Sequence[PGDGSVPSVM], X: ArrayLike, y: ArrayLike) -> None:
-    """Fit several models to the same samples, sharing every pass over them.
+    """Fit several models to the same samples, sharing every pass over them (see `pgd_planes`).
 
-    Many fits take a fraction of the time they take one by one, and agree with these up to
-    rounding (see `sparsegsvp.solvers.pgd.pgd_planes`). A plane that reaches its cap is told
-    by ``converged_`` alone, not by a warning.
+    A plane that reaches its cap is told by ``converged_`` alone, not by a warning.
     """
     planes: list[PGDPlane] = []
     for model in models:
         forget_fit(model)
-        table, labels = validate_data(
-            model, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2
-        )
-        codes = model._encode(labels)
+        table, labels = validate_data(model, X, y, dtype=_FLOATS, ensure_min_samples=2)
+        codes = encode_labels(model, labels)
         if not planes:
-            mean, scale, varies = _standardisation(table)
+            check_extremes(float(table.min()), float(table.max()), table.dtype, "X")
+            scaler = StandardScaler().fit(table)
+            varies = scaler.scale_ == np.sqrt(scaler.var_)  # for what is constant it is 1
         planes += model._planes(varies)
-    blocks = [(table[codes == k] - mean) / scale for k in (0, 1)]
+    blocks = [(table[codes == k] - scaler.mean_) / scaler.scale_ for k in (0, 1)]
     for block in blocks:
-        # A column of zeros gives no gradient, and the start is zero there: never selected.
-        block[:, ~varies] = 0.0
+        block[:, ~varies] = 0.0  # no gradient, and the start is zero there: never selected
     results = pgd_planes(blocks[0], blocks[1], planes)
     for model, first, second in zip(models, results[::2], results[1::2]):
-        model.mean_, model.scale_ = mean, scale
+        model.mean_, model.scale_ = scaler.mean_, scaler.scale_
         model._store([first, second])
-
-
-def _standardisation(
-    X: NDArray[Any],
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-    """Mean and scale as StandardScaler has them, and which features are not constant."""
-    if max(float(X.max()), -float(X.min())) > 1e150:
-        raise ValueError("X holds values whose squares overflow. Rescale the features first.")
-    scaler = StandardScaler().fit(X)
-    mean = np.asarray(scaler.mean_, dtype=np.float64)
-    variance = np.asarray(scaler.var_, dtype=np.float64)
-    # Rounding leaves a constant column a variance of the order of (eps * mean)^2.
-    varies = variance > (8.0 * np.finfo(X.dtype).eps * np.abs(mean)) ** 2
-    return mean, np.where(varies, np.sqrt(variance), 1.0), varies

@@ -1,36 +1,54 @@
-"""`PanelPipeline`, which predicts from the panel's columns alone, and `Panel`, a given panel."""
+"""Pipelines that predict from a panel's columns alone, and steps for them.
+
+`PanelPipeline`; `Panel`, a given panel; `BatchCenterer`; `Log2`.
+"""
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from .._mixins import SupportSelector
 from .._typing import BoolArray, Float64Array, IntArray
-from .._validate import close_names, find_columns, first_few, forget_fit
+from .._validate import check_real, close_names, find_columns, first_few, forget_fit, warn_caller
 
 _BLOCK = 4_000_000  # numbers built at a time
+_FLOATS = (np.float64, np.float32)
+
+
+class SupportSelector(SelectorMixin):
+    """A selector whose fit ends with ``support_``, the mask of its panel."""
+
+    support_: BoolArray
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "support_")
+
+    def _get_support_mask(self) -> BoolArray:
+        check_is_fitted(self)
+        return self.support_
+
+
+def last_step(model: Any) -> Any:
+    """Return the last step of a pipeline, or the model itself."""
+    return model.steps[-1][1] if hasattr(model, "steps") else model
 
 
 def _last_has(name: str) -> Any:
-    """Whether the last step has a method, as `available_if` asks it."""
-
-    def check(pipeline: Any) -> bool:
-        getattr(last_step(pipeline), name)
-        return True
-
-    return check
+    """Whether the last step has a method, for `available_if`; it says itself why not."""
+    return available_if(lambda pipeline: getattr(last_step(pipeline), name) is not None)
 
 
 class PanelPipeline(Pipeline):
@@ -66,7 +84,7 @@ class PanelPipeline(Pipeline):
                 forget_fit(step)
         return super().fit(X, y, **params)
 
-    @available_if(_last_has("get_support"))
+    @_last_has("get_support")
     def get_support(self, indices: bool = False) -> BoolArray | IntArray:
         """Return which of the columns that the pipeline was fitted on form the panel."""
         last = last_step(self)
@@ -77,49 +95,32 @@ class PanelPipeline(Pipeline):
             )
         return last.get_support(indices=indices)
 
-    @available_if(_last_has("predict"))
+    @_last_has("predict")
     def predict(self, X: Any, **params: Any) -> np.ndarray:
         """Return the class of each row."""
         return self._answer("predict", X, params)
 
-    @available_if(_last_has("predict_proba"))
+    @_last_has("predict_proba")
     def predict_proba(self, X: Any, **params: Any) -> Float64Array:
         """Return class probabilities, one column a class."""
         return self._answer("predict_proba", X, params)
 
-    @available_if(_last_has("decision_function"))
+    @_last_has("decision_function")
     def decision_function(self, X: Any, **params: Any) -> Float64Array:
         """Return the confidence in each class."""
         return self._answer("decision_function", X, params)
 
     def _answer(self, method: str, X: Any, params: dict[str, Any]) -> Any:
         """What the pipeline says of X or, where X has other columns, its last step of the panel."""
-        assay = panel_columns(self, X)
-        if assay is None:
+        names, given = getattr(self, "feature_names_in_", None), list(getattr(X, "columns", ()))
+        if names is None or not given or given == names.tolist() or len(set(given)) < len(given):
             return getattr(super(), method)(X, **params)
-        values = check_array(assay, accept_sparse="csr", ensure_all_finite="allow-nan")
+        panel = names[self.get_support()].tolist()
+        absent = set(panel).difference(given)
+        if absent:
+            raise ValueError(f"columns of the panel are missing: {first_few(sorted(absent), 10)}")
+        values = check_array(X[panel], accept_sparse="csr", ensure_all_finite="allow-nan")
         return getattr(last_step(self), method)(prepared_rows(self, values))
-
-
-def last_step(model: Any) -> Any:
-    """Return the last step of a pipeline, or the model itself."""
-    return model.steps[-1][1] if hasattr(model, "steps") else model
-
-
-def panel_columns(model: Any, X: Any) -> Any:
-    """The panel's columns of a data frame with other columns than the model's, in its order.
-
-    None where there is nothing to look up: X is no data frame, has the very columns of training
-    or repeats a name, or the model knows no names.
-    """
-    names, given = getattr(model, "feature_names_in_", None), list(getattr(X, "columns", ()))
-    if names is None or not given or given == names.tolist() or len(set(given)) < len(given):
-        return None
-    panel = names[model.get_support()].tolist()
-    absent = set(panel).difference(given)
-    if absent:
-        raise ValueError(f"columns of the panel are missing: {first_few(sorted(absent), 10)}")
-    return X[panel]
 
 
 def prepared_rows(model: Any, X: Any) -> Any:
@@ -130,14 +131,22 @@ def prepared_rows(model: Any, X: Any) -> Any:
     rows are made twice, with other numbers, and refused where the panel's columns come out
     differently.
     """
-    steps = [step for _, step in model.steps[:-1]]
     panel = np.flatnonzero(last_step(model).get_support())
     m = int(last_step(model).n_features_in_)
-    blocks = []
-    for start in range(0, X.shape[0], max(1, _BLOCK // m)):
-        rows = X[start : start + max(1, _BLOCK // m)]
-        rows = rows.toarray() if sparse.issparse(rows) else rows
-        made = [_transformed(steps, rows, panel, m, filler) for filler in (1.0, 2.0)]
+    blocks, size = [], max(1, _BLOCK // m)
+    for start in range(0, X.shape[0], size):
+        rows = X[start : start + size]
+        made = []
+        for filler in (1.0, 2.0):
+            full = np.full((rows.shape[0], m), filler)
+            full[:, panel] = rows.toarray() if sparse.issparse(rows) else rows
+            with warnings.catch_warnings():
+                warnings.filterwarnings(
+                    "ignore", "X does not have valid feature names", UserWarning
+                )
+                for _, step in model.steps[:-1]:
+                    full = step.transform(full)
+            made.append(full)
         if not np.array_equal(made[0][:, panel], made[1][:, panel], equal_nan=True):
             raise ValueError(
                 "a step before the last mixes columns, so the panel's columns alone are not "
@@ -145,19 +154,6 @@ def prepared_rows(model: Any, X: Any) -> Any:
             )
         blocks.append(made[0])
     return np.concatenate(blocks)
-
-
-def _transformed(
-    steps: list[Any], rows: NDArray[Any], panel: IntArray, m: int, filler: float
-) -> NDArray[Any]:
-    """Rows of all m columns, of which the panel's are given, as the steps transform them."""
-    full = np.full((len(rows), m), filler)
-    full[:, panel] = rows
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
-        for step in steps:
-            full = step.transform(full)
-    return full
 
 
 class Panel(SupportSelector, BaseEstimator):
@@ -171,19 +167,6 @@ class Panel(SupportSelector, BaseEstimator):
     ----------
     names : sequence of str or int
         Names of columns, or their numbers from 0. Their order does not matter.
-
-    Attributes
-    ----------
-    support_ : ndarray of bool of shape (n_features_in_,)
-        The columns that are kept.
-    n_features_in_ : int
-        Number of columns seen in `fit`.
-    feature_names_in_ : ndarray of str of shape (n_features_in_,)
-        Their names, if X had any.
-
-    See Also
-    --------
-    sparsegsvp.evaluation.paired_difference : Compares the scores of two procedures.
 
     Examples
     --------
@@ -201,29 +184,9 @@ class Panel(SupportSelector, BaseEstimator):
         self.names = names
 
     def fit(self, X: Any, y: Any = None) -> Panel:
-        """Find the panel's columns.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            A data frame, if the panel is given by names.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        Panel
-            The object itself.
-        """
+        """Find the panel's columns in X, a data frame if they are given by names."""
         forget_fit(self)
         validate_data(self, X, accept_sparse=True, ensure_all_finite="allow-nan")
-        columns = self._columns()
-        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
-        self.support_[columns] = True
-        return self
-
-    def _columns(self) -> list[int]:
-        """The numbers of the panel's columns, each of which must be there once."""
         given = self.names
         if isinstance(given, str) or not np.iterable(given) or len(list(given)) == 0:
             raise ValueError(f"names must be a list of names or numbers of columns, got {given!r}")
@@ -233,15 +196,16 @@ class Panel(SupportSelector, BaseEstimator):
                 raise ValueError(f"names must hold names or numbers of columns, got {name!r}")
             if known.count(name) > 1:
                 raise ValueError(f"the panel names {name!r}, and so do several columns")
-        found, absent = find_columns(given, known, self.n_features_in_)
+        columns, absent = find_columns(given, known, self.n_features_in_)
         if absent:
             raise ValueError(_missing(absent, known, self.n_features_in_))
-        return found
+        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
+        self.support_[columns] = True
+        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
         return tags
 
 
@@ -259,3 +223,158 @@ def _missing(absent: list[Any], names: list[str], n_features: int) -> str:
         return f"{text}; there are {n_features}, numbered from 0"
     close = close_names(absent[0], names)
     return f"{text}; did you mean {' or '.join(map(repr, close))}?" if close else text
+
+
+class BatchCenterer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Subtract from every row the mean of its batch, and add the mean of all training rows.
+
+    A batch that does not occur in training is centred by its own rows, so it takes a whole batch,
+    in which the classes are mixed about as in training: what the class adds to the mean is
+    subtracted too. Rows of such a batch are not transformed one by one as they are together.
+
+    Parameters
+    ----------
+    skip : sequence of int, default=()
+        Columns that stay as they are, such as the age of patients.
+
+    Attributes
+    ----------
+    batches_, means_ : ndarray of str, and ndarray of shape (n_batches, n_features_in_)
+        The batches of the training rows, and their means.
+    mean_ : ndarray of shape (n_features_in_,)
+        The mean of all training rows.
+
+    Notes
+    -----
+    In a pipeline, `sparsegsvp.nested_evaluate` hands the first of its batch variables to this
+    step. Otherwise enable scikit-learn's metadata routing: ``batch`` is requested by default.
+
+    Examples
+    --------
+    >>> from sparsegsvp.estimators import BatchCenterer
+    >>> X, plate = [[1.0], [3.0], [11.0], [13.0]], ["a", "a", "b", "b"]
+    >>> BatchCenterer().fit_transform(X, batch=plate).ravel()
+    array([6., 8., 6., 8.])
+    """
+
+    __metadata_request__fit = {"batch": True}  # noqa: RUF012
+    __metadata_request__transform = {"batch": True}  # noqa: RUF012
+
+    def __init__(self, skip: Sequence[int] = ()) -> None:
+        self.skip = skip
+
+    def fit(self, X: Any, y: Any = None, batch: ArrayLike | None = None) -> BatchCenterer:
+        """Find the means of the batches of training rows, which have no missing values."""
+        if batch is None:
+            raise ValueError("batch is needed: say of each row which batch it is from")
+        forget_fit(self)
+        X = validate_data(self, X, dtype=_FLOATS)
+        names = _texts(batch, X)
+        self.batches_, counts = np.unique(names, return_counts=True)
+        self.means_ = np.stack([X[names == b].mean(axis=0, dtype="f8") for b in self.batches_])
+        # shares before the product: with one batch its mean, to the last bit
+        self.mean_ = (counts / names.size) @ self.means_
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "mean_")
+
+    def fit_transform(self, X: Any, y: Any = None, batch: ArrayLike | None = None) -> Any:
+        """Find the means of the batches and centre the same rows."""
+        return self.fit(X, y, batch=batch).transform(X, batch=batch)
+
+    def transform(self, X: Any, batch: ArrayLike | None = None) -> Any:
+        """Centre rows by the means of their batches; without these they are one new batch."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=_FLOATS)
+        names = np.full(X.shape[0], "") if batch is None else _texts(batch, X)
+        known = {} if batch is None else dict(zip(self.batches_, self.means_))
+        centred = X.copy()
+        for name in np.unique(names):
+            rows = names == name
+            if name not in known and rows.sum() < 10:  # they say more of themselves than of it
+                warn_caller(
+                    "a batch that training has not seen is centred by the mean of "
+                    f"{rows.sum()} row(s): transform whole batches"
+                )
+            mean = known[name] if name in known else X[rows].mean(axis=0, dtype="f8")
+            shift = self.mean_ - mean
+            shift[list(self.skip)] = 0.0
+            centred[rows] += shift.astype(X.dtype)
+        return centred
+
+
+def _texts(batch: ArrayLike, X: Any) -> NDArray[np.str_]:
+    """Batches as text, one for each row; a number is the same text as integer and as float."""
+    values = np.asarray(batch)
+    if values.ndim != 1:
+        raise ValueError(f"batch must have one value for each row, got shape {values.shape}")
+    check_consistent_length(X, values)
+    return np.array([f"{v:.15g}" if isinstance(v, Real) else str(v) for v in values.tolist()])
+
+
+def takes_batch(step: Any) -> bool:
+    """Whether a step of a pipeline has to be told the batch of each row that it transforms."""
+    return "batch" in inspect.signature(getattr(step, "transform", len)).parameters
+
+
+def log2_floor(X: Any, floor: float = 1.0, skip: Sequence[int] = ()) -> Any:
+    """Compute ``log2(max(x, floor))``; missing values and columns of `skip` stay as they are.
+
+    Sparse input stays sparse and needs ``floor = 1``, for which zeros stay zeros.
+    """
+    if sparse.issparse(X):
+        if floor != 1:
+            raise ValueError(f"floor={floor} would make every zero of sparse data non-zero: use 1")
+        logged = X.tocsr(copy=True)
+        taken = ~np.isin(logged.indices, skip)
+        logged.data[taken] = np.log2(np.maximum(logged.data[taken], 1))
+        return logged
+    floored = np.maximum(X, X.dtype.type(floor))
+    np.log2(floored, out=floored)
+    floored[:, list(skip)] = X[:, list(skip)]
+    return floored
+
+
+class Log2(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Take ``log2(max(x, floor))`` of every value, as is usual for intensities.
+
+    Parameters
+    ----------
+    floor : float, default=1.0
+        Smaller values count as this. Raw microarray intensities are often floored at 16.
+    skip : sequence of int, default=()
+        Columns that stay as they are, such as the age of patients.
+
+    Examples
+    --------
+    >>> from sparsegsvp.estimators.pipeline import Log2
+    >>> Log2().fit_transform([[-3.0, 2.0, 8.0]])
+    array([[0., 1., 3.]])
+    """
+
+    def __init__(self, floor: float = 1.0, skip: Sequence[int] = ()) -> None:
+        self.floor = floor
+        self.skip = skip
+
+    def fit(self, X: Any, y: Any = None) -> Log2:
+        """Check the data, an array or sparse matrix, and remember the names of the features."""
+        check_real("floor", self.floor, above=0)
+        forget_fit(self)
+        self._validated(X, reset=True)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the logarithm of an array or, as CSR, of a sparse matrix."""
+        check_is_fitted(self, "n_features_in_")
+        return log2_floor(self._validated(X, reset=False), self.floor, self.skip)
+
+    def _validated(self, X: Any, reset: bool) -> Any:
+        how = {"accept_sparse": "csr", "dtype": _FLOATS, "ensure_all_finite": "allow-nan"}
+        return validate_data(self, X, reset=reset, **how)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

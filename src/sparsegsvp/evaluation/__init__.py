@@ -1,11 +1,13 @@
 """Nested evaluation, permutation test, stability selection and comparison of methods."""
 
 # ruff: noqa: F401  (what is not in __all__ is for other rooms)
-from .batches import BatchAudit, UnseenBatches
-from .compare import Comparison, compare, default_methods, find_method, method_names
+from .baselines import default_methods, find_method, method_names
+from .compare import Comparison, compare
 from .external import (
+    BatchAudit,
     ExternalValidation,
     FeatureShift,
+    UnseenBatches,
     check_shift,
     validate_external,
     validate_predictions,

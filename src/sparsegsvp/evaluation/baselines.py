@@ -1,23 +1,21 @@
-"""Baseline selectors of a comparison, made of scikit-learn's parts.
-
-Each gives a panel of ``n_features``, or of at least as many where they enter a model, and
-``feature_order_``, the order of the features to cut or fill it by.
-"""
+"""Methods of a comparison: what there is by name, and orders of features behind one selector."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import sklearn
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_selection import RFE, SelectorMixin, f_classif
+from sklearn.feature_selection import RFE, SelectFromModel, SelectKBest, SelectorMixin, f_classif
 from sklearn.linear_model import LogisticRegression, enet_path
-from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC, l1_min_c
 from sklearn.utils import Tags, check_random_state
@@ -26,315 +24,293 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._typing import BoolArray, Float64Array, IntArray
-from .._validate import check_integer, check_real, forget_fit
+from .._validate import check_choice, check_integer, close_names, forget_fit
 
+RANDOM_PANEL = "random panel"
 # What a feature must vary by: squares of less vanish, and liblinear does not end on them.
 _SMALLEST = 1e-150
 _STEPS = 80  # of a tenth each, down to 1/4000 of the largest penalty
+_ONE_BY_ONE = 64  # features from which recursive elimination drops single ones
 
 
-def common_classifier() -> Pipeline:
-    """Return the classifier that all panels are judged with."""
-    return make_pipeline(
-        StandardScaler(), LogisticRegression(class_weight="balanced", max_iter=2000)
-    )
+class Baseline(SelectorMixin, BaseEstimator):
+    """A selector that keeps the first ``n_features`` of an order of standardised features.
 
+    Parameters
+    ----------
+    kind : str
+        A name among `KINDS`, whose function makes the order, or "random panel".
+    n_features : int, default=10
+        Size of the panel.
+    random_state : int or None
+        Seed of the random panel.
+    """
 
-class _OrderedSelector(SelectorMixin, BaseEstimator):
-    """A selector that keeps the first ``n_features`` of ``feature_order_``."""
+    def __init__(self, kind: str, n_features: int = 10, random_state: Any = None) -> None:
+        self.kind = kind
+        self.n_features = n_features
+        self.random_state = random_state
 
-    n_features: int
-    feature_order_: IntArray
-    n_features_in_: int
-    order_ignores_size = True  # one fit serves all sizes
-
-    def _get_support_mask(self) -> BoolArray:
-        check_is_fitted(self)
-        mask = np.zeros(self.n_features_in_, dtype=bool)
-        mask[self.feature_order_[: self.n_features]] = True
-        return mask
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "feature_order_")
-
-    def _read(self, X: Any, y: Any, **checks: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Check training data; what scikit-learn's parts would not end on is refused."""
+    def fit(self, X: Any, y: ArrayLike) -> Baseline:
+        """Order the features; some kinds order only as many as are asked for."""
         forget_fit(self)
-        X, y = validate_data(self, X, y, **checks)
+        random = check_choice("kind", self.kind, [*KINDS, RANDOM_PANEL]) == RANDOM_PANEL
+        X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse=random)
         check_classification_targets(y)
-        check_integer("n_features", self.n_features, least=1, most=self.n_features_in_)
-        if np.unique(y).size < 2:
+        size = check_integer("n_features", self.n_features, least=1, most=self.n_features_in_)
+        classes, codes = np.unique(y, return_inverse=True)
+        if classes.size < 2:
             raise ValueError("y holds one class; at least two are needed.")
-        if isinstance(X, np.ndarray) and not (np.ptp(X, axis=0) > _SMALLEST).any():
+        if random:
+            rng = check_random_state(self.random_state)
+            self.feature_order_ = rng.permutation(self.n_features_in_)
+            return self
+        if not (np.ptp(X, axis=0) > _SMALLEST).any():
             raise ValueError(
                 f"every feature of X varies by less than {_SMALLEST:g}: check how X was read, "
                 "filtered and scaled."
             )
-        return X, y
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            self.feature_order_ = KINDS[self.kind](StandardScaler().fit_transform(X), codes, size)
+        return self
 
-    def _order_by(self, weights: Float64Array) -> None:
-        """Order the features that have a weight by its size."""
-        self.feature_order_ = np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
+    @property
+    def order_ignores_size(self) -> bool:
+        """Whether one fit serves all sizes."""
+        return self.kind in (RANDOM_PANEL, "RFE")
+
+    def _get_support_mask(self) -> BoolArray:
+        check_is_fitted(self, "feature_order_")
+        mask = np.zeros(self.n_features_in_, dtype=bool)
+        mask[self.feature_order_[: self.n_features]] = True
+        return mask
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
+        tags.input_tags.sparse = self.kind == RANDOM_PANEL
         return tags
 
 
-class RandomPanel(_OrderedSelector):
-    """Features drawn at random: what any method has to beat."""
-
-    def __init__(self, n_features: int = 10, random_state: Any = None) -> None:
-        self.n_features = n_features
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: ArrayLike) -> RandomPanel:
-        """Draw an order of the features."""
-        X, _ = self._read(X, y, accept_sparse="csr")
-        self.feature_order_ = check_random_state(self.random_state).permutation(X.shape[1])
-        return self
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+def _by_weight(weights: Float64Array) -> IntArray:
+    """Order the features that have a weight by its size."""
+    return np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
 
 
-def _f_scores(X: NDArray[Any], y: NDArray[Any]) -> Float64Array:
-    """Return F statistics; constant features last, those that separate without spread first."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        scores = f_classif(X, y)[0]
-    return np.where(np.isnan(scores), -1.0, scores)
-
-
-class MRMR(_OrderedSelector):
+def _mrmr(X: Float64Array, y: IntArray, size: int) -> IntArray:
     """Features by their F statistic over their mean correlation with those chosen before (mRMR).
 
-    References
-    ----------
     Ding, Peng (2005), Minimum redundancy feature selection from microarray gene expression data,
     Journal of Bioinformatics and Computational Biology 3(2), 185-205.
     """
-
-    order_ignores_size = False  # only as many are ordered as are asked for
-
-    def __init__(self, n_features: int = 10) -> None:
-        self.n_features = n_features
-
-    def fit(self, X: Any, y: ArrayLike) -> MRMR:
-        """Choose features one after the other."""
-        X, y = self._read(X, y, dtype=np.float64)
-        relevance = np.minimum(_f_scores(X, y), 1e12)
-        Z = X - X.mean(axis=0)
-        norms = np.linalg.norm(Z, axis=0)
-        Z = Z / np.where(norms > 0, norms, np.inf)
-        order = [int(relevance.argmax())]
-        redundancy = np.zeros(X.shape[1])
-        while len(order) < self.n_features:
-            redundancy += np.abs(Z[:, order[-1]] @ Z)
-            scores = relevance / np.maximum(redundancy / len(order), 1e-3)
-            scores[order] = -np.inf
-            order.append(int(scores.argmax()))
-        self.feature_order_ = np.array(order, dtype=np.intp)
-        return self
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        scores = f_classif(X, y)[0]
+    # constant features last; those that separate without spread first
+    relevance = np.minimum(np.where(np.isnan(scores), -1.0, scores), 1e12)
+    order = [int(relevance.argmax())]
+    redundancy = np.zeros(X.shape[1])
+    while len(order) < size:
+        redundancy += np.abs(X[:, order[-1]] @ X) / len(X)
+        scores = relevance / np.maximum(redundancy / len(order), 1e-3)
+        scores[order] = -np.inf
+        order.append(int(scores.argmax()))
+    return np.array(order, dtype=np.intp)
 
 
-class RecursiveElimination(_OrderedSelector):
+def _eliminate(X: Float64Array, y: IntArray, size: int) -> IntArray:
     """Recursive elimination of the smallest weights of a linear SVM (SVM-RFE).
 
-    The weaker half by weight is dropped at each fit until 64 features are left, then
-    scikit-learn's :class:`~sklearn.feature_selection.RFE` drops them one by one. ``C`` is that of
-    :class:`~sklearn.svm.LinearSVC`, balanced.
+    The weaker half is dropped at each fit until 64 features are left, then one by one.
 
-    References
-    ----------
     Guyon, Weston, Barnhill, Vapnik (2002), Gene selection for cancer classification using
     support vector machines, Machine Learning 46, 389-422.
     """
-
-    def __init__(self, n_features: int = 10, C: float = 1.0) -> None:
-        self.n_features = n_features
-        self.C = C
-
-    def fit(self, X: Any, y: ArrayLike) -> RecursiveElimination:
-        """Drop features until one is left."""
-        X, y = self._read(X, y)
-        svm = LinearSVC(C=self.C, class_weight="balanced", dual="auto", random_state=0)
-        left = np.arange(X.shape[1])
-        dropped: list[IntArray] = []  # the last to go comes first
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            while left.size > 64:
-                weights = np.linalg.norm(svm.fit(X[:, left], y).coef_, axis=0)
-                keep = max(64, 1 << ((left.size - 1).bit_length() - 1))
-                order = np.argsort(-weights, kind="stable")
-                dropped.insert(0, left[order[keep:]])
-                left = left[np.sort(order[:keep])]
-            ranking = RFE(svm, n_features_to_select=1, step=1).fit(X[:, left], y).ranking_
-        last = left[np.argsort(ranking, kind="stable")]
-        self.feature_order_ = np.concatenate([last, *dropped])
-        return self
+    svm = LinearSVC(class_weight="balanced", dual="auto", random_state=0)
+    left = np.arange(X.shape[1])
+    dropped: list[IntArray] = []  # the last to go comes first
+    while left.size > _ONE_BY_ONE:
+        weights = np.linalg.norm(svm.fit(X[:, left], y).coef_, axis=0)
+        keep = max(_ONE_BY_ONE, 1 << ((left.size - 1).bit_length() - 1))
+        order = np.argsort(-weights, kind="stable")
+        dropped.insert(0, left[order[keep:]])
+        left = left[np.sort(order[:keep])]
+    ranking = RFE(svm, n_features_to_select=1, step=1).fit(X[:, left], y).ranking_
+    return np.concatenate([left[np.argsort(ranking, kind="stable")], *dropped])
 
 
-class _LinearSelector(ClassifierMixin, _OrderedSelector):
-    """A selector that is a linear classifier: of two classes, or of each against the rest."""
+def _l1_logistic(X: Float64Array, y: IntArray, size: int) -> IntArray:
+    """Logistic regression with an l1 penalty (lasso); a fit for each size.
 
-    order_ignores_size = False
-    classes_: NDArray[Any]
-    coef_: Float64Array
-    intercept_: Float64Array
-
-    def decision_function(self, X: Any) -> Float64Array:
-        """Return the signed value (two classes) or one value per class."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False)
-        values = X @ self.coef_.T + self.intercept_
-        return values[:, 0] if self.classes_.size == 2 else values
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted labels."""
-        values = self.decision_function(X)
-        codes = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
-        return self.classes_[codes]
-
-
-class L1Logistic(_LinearSelector):
-    r"""Logistic regression with an l1 penalty (lasso); a fit for each size.
-
-    .. math:: \min_{w, b} \; \|w\|_1 + C \sum_i s_i \log(1 + e^{-y_i (x_i'w + b)})
-
-    with balanced sample weights :math:`s_i`; the smallest C (to a factor of
-    :math:`2^{1/16}`) at which at least ``n_features`` features enter. With more than two classes
-    one problem per class against the rest, and the union counts.
+    Balanced, at the weakest penalty, to a factor of 2^(1/16), at which ``size`` features enter.
+    With more than two classes one problem per class against the rest, and the union counts.
     """
+    version = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
+    l1 = {"l1_ratio": 1} if version >= (1, 8) else {"penalty": "l1"}
+    model = LogisticRegression(
+        solver="liblinear", class_weight="balanced", random_state=0, max_iter=1000, **l1
+    )
+    targets = [y == k for k in range(0 if y.max() > 1 else 1, y.max() + 1)]
 
-    def __init__(self, n_features: int = 10) -> None:
-        self.n_features = n_features
+    def solve(C: float) -> Float64Array:
+        model.set_params(C=C)
+        return np.linalg.norm([model.fit(X, target).coef_[0] for target in targets], axis=0)
 
-    def fit(self, X: Any, y: ArrayLike) -> L1Logistic:
-        """Find the penalty, then keep its model."""
-        X, y = self._read(X, y)
-        self.classes_ = np.unique(y)
-        low, C = None, l1_min_c(X, y, loss="log")
-        models = self._solve(X, y, C)
-        while self._size(models) < self.n_features and C < 1e8:
-            low, C = C, 2 * C
-            models = self._solve(X, y, C)
-        for _ in range(4 if low is not None else 0):
-            middle = np.sqrt(low * C)
-            trial = self._solve(X, y, middle)
-            if self._size(trial) >= self.n_features:
-                C, models = middle, trial
-            else:
-                low = middle
-        self.C_ = float(C)
-        self.coef_ = np.vstack([model.coef_ for model in models])
-        self.intercept_ = np.concatenate([model.intercept_ for model in models])
-        self._order_by(np.linalg.norm(self.coef_, axis=0))
-        return self
-
-    def _solve(self, X: Any, y: Any, C: float) -> list[LogisticRegression]:
-        labels = self.classes_[1:] if self.classes_.size == 2 else self.classes_
-        version = tuple(int(part) for part in sklearn.__version__.split(".")[:2])
-        l1 = {"l1_ratio": 1} if version >= (1, 8) else {"penalty": "l1"}
-        options = {"solver": "liblinear", "class_weight": "balanced", "random_state": 0, **l1}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return [
-                LogisticRegression(C=C, max_iter=1000, **options).fit(X, y == label)
-                for label in labels
-            ]
-
-    @staticmethod
-    def _size(models: list[LogisticRegression]) -> int:
-        return int(np.count_nonzero(np.any([m.coef_[0] != 0 for m in models], axis=0)))
+    low, C = None, l1_min_c(X, y, loss="log")
+    weights = solve(C)
+    while np.count_nonzero(weights) < size and C < 1e8:
+        low, C = C, 2 * C
+        weights = solve(C)
+    for _ in range(0 if low is None else 4):
+        middle = float(np.sqrt(low * C))
+        trial = solve(middle)
+        if np.count_nonzero(trial) >= size:
+            C, weights = middle, trial
+        else:
+            low = middle
+    return _by_weight(weights)
 
 
-class ElasticNetSelector(_LinearSelector):
-    r"""Least squares with an l1 and an l2 penalty; correlated features stay together.
+def _elastic_net(X: Float64Array, y: IntArray, size: int) -> IntArray:
+    """Least squares with an l1 and an l2 penalty; correlated features stay together.
 
-    .. math:: \min_w \; \frac{1}{2n} \sum_i s_i (y_i - x_i'w)^2
-        + \alpha \rho \|w\|_1 + \frac{\alpha (1 - \rho)}{2} \|w\|^2
+    Balanced, half of the penalty l1, on the indicators of the classes together. Going down from
+    the penalty at which the first feature enters, it stops where ``size`` have. Squares, since
+    they have an exact coordinate descent.
 
-    with balanced sample weights :math:`s_i`, columns and the labels (1 and -1) centred. Going
-    down from the penalty at which the first feature enters, in steps of a tenth, it stops where
-    ``n_features`` have. With more than two classes the indicators of the classes are regressed
-    together. ``l1_ratio`` is :math:`\rho`, and ``alpha_`` the penalty found. Squares, since they
-    have an exact coordinate descent.
-
-    References
-    ----------
     Zou, Hastie (2005), Regularization and variable selection via the elastic net, Journal of the
     Royal Statistical Society B 67(2), 301-320.
     """
-
-    def __init__(self, n_features: int = 10, l1_ratio: float = 0.5) -> None:
-        self.n_features = n_features
-        self.l1_ratio = l1_ratio
-
-    def fit(self, X: Any, y: ArrayLike) -> ElasticNetSelector:
-        """Walk down the path until enough features have entered."""
-        check_real("l1_ratio", self.l1_ratio, above=0, most=1)
-        X, y = self._read(X, y, dtype=np.float64)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        weight = compute_sample_weight("balanced", codes)
-        target = np.eye(self.classes_.size)[codes]
-        if self.classes_.size == 2:
-            target = 2 * target[:, 1:] - 1
-        root = np.sqrt(weight)[:, None]
-        mean, level = (np.average(part, axis=0, weights=weight) for part in (X, target))
-        rows = np.asfortranarray((X - mean) * root)
-        wanted = np.asfortranarray((target - level) * root)
-        wanted = wanted[:, 0] if wanted.shape[1] == 1 else wanted
-        # where the first feature enters; a tenth less at each step
-        largest = np.linalg.norm(np.atleast_2d(wanted.T @ rows), axis=0).max()
-        alpha = float(largest / (codes.size * self.l1_ratio)) or 1.0
-        coef: Any = None
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            for _ in range(_STEPS):
-                alpha *= 0.9
-                options = {"alphas": [alpha], "l1_ratio": self.l1_ratio, "precompute": False}
-                coef = enet_path(rows, wanted, coef_init=coef, copy_X=False, **options)[1][..., 0]
-                weights = np.linalg.norm(np.atleast_2d(coef), axis=0)
-                if np.count_nonzero(weights) >= self.n_features:
-                    break
-        self.alpha_ = alpha
-        self.coef_ = np.atleast_2d(coef)
-        self.intercept_ = level - self.coef_ @ mean
-        self._order_by(weights)
-        return self
+    weight = compute_sample_weight("balanced", y)
+    target = np.eye(y.max() + 1)[y]
+    target = 2 * target[:, 1] - 1 if y.max() == 1 else target
+    root = np.sqrt(weight)
+    rows, wanted = (
+        np.asfortranarray(((part - np.average(part, axis=0, weights=weight)).T * root).T)
+        for part in (X, target)
+    )
+    alpha = float(np.linalg.norm(np.atleast_2d(wanted.T @ rows), axis=0).max() / (0.5 * y.size))
+    alpha, coef = alpha or 1.0, None
+    for _ in range(_STEPS):
+        alpha *= 0.9
+        options = {"alphas": [alpha], "l1_ratio": 0.5, "precompute": False, "copy_X": False}
+        coef = enet_path(rows, wanted, coef_init=coef, **options)[1][..., 0]
+        weights = np.linalg.norm(np.atleast_2d(coef), axis=0)
+        if np.count_nonzero(weights) >= size:
+            break
+    return _by_weight(weights)
 
 
-class Abess(_OrderedSelector):
+def _abess(X: Float64Array, y: IntArray, size: int) -> IntArray:
     """Best subset selection by splicing (abess): exactly so many features of logistic regression.
 
-    Needs the package ``abess``.
-
-    References
-    ----------
     Zhu, Wen, Zhu, Zhang, Wang (2020), A polynomial algorithm for best-subset selection problem,
     PNAS 117(52), 33117-33123.
     """
+    package, two = importlib.import_module("abess"), y.max() == 1
+    kind = package.LogisticRegression if two else package.MultinomialRegression
+    target = y if two else np.eye(y.max() + 1)[y]
+    model = kind(support_size=size).fit(
+        X, target, sample_weight=compute_sample_weight("balanced", y)
+    )
+    coef = np.asarray(model.coef_)
+    return _by_weight(np.abs(coef) if two else np.linalg.norm(coef, axis=1))
 
-    order_ignores_size = False
 
-    def __init__(self, n_features: int = 10) -> None:
-        self.n_features = n_features
+#: The orders by name; the first line of a function says what it does.
+KINDS: dict[str, Callable[[Float64Array, IntArray, int], IntArray]] = {
+    "mRMR": _mrmr,
+    "l1 logistic": _l1_logistic,
+    "elastic net": _elastic_net,
+    "RFE": _eliminate,
+    "abess": _abess,
+}
 
-    def fit(self, X: Any, y: ArrayLike) -> Abess:
-        """Select, and order the features by the size of their standardised coefficients."""
-        X, y = self._read(X, y, dtype=np.float64)
-        package = importlib.import_module("abess")
-        X = StandardScaler().fit_transform(X)
-        classes, codes = np.unique(y, return_inverse=True)
-        two = classes.size == 2
-        kind = package.LogisticRegression if two else package.MultinomialRegression
-        target = codes if two else np.eye(classes.size)[codes]
-        model = kind(support_size=self.n_features)
-        model.fit(X, target, sample_weight=compute_sample_weight("balanced", codes))
-        coef = np.asarray(model.coef_)
-        self._order_by(np.abs(coef) if two else np.linalg.norm(coef, axis=1))
-        return self
+
+# ------------------------------------------------------------------------------- by name
+
+#: Other names that people know methods by.
+_ALIASES = {
+    "l1 logistic": "lasso l1 logistic",
+    "elastic net": "glmnet enet",
+    "random forest": "rf forest trees",
+    "gradient boosting": "gbm boosting xgboost lightgbm",
+    "RFE": "svm svmrfe recursivefeatureelimination",
+    "F test": "ttest anova",
+    "mRMR": "minimumredundancy",
+    "abess": "bestsubset",
+    "TruncatedRayleighFlow": "rifle",
+}
+#: What the methods of scikit-learn's parts do; others say it themselves.
+_LINES = {
+    "F test": "Features one by one, by analysis of variance (t-test).",
+    "random forest": "Features by their importance to 500 trees on bootstrapped samples.",
+    "gradient boosting": "Features by their importance to 100 small trees, one after the other.",
+}
+
+
+def default_methods() -> dict[str, Any]:
+    """Return the methods of a comparison that names none.
+
+    Returns
+    -------
+    dict
+        From a name to an unfitted estimator: `GSVPSVM`, everything in `sparsegsvp.related`, and
+        from scikit-learn's parts the F test, mRMR, l1 logistic regression, elastic net, recursive
+        elimination, random forest and boosting; best subset selection where abess is installed.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation import default_methods
+    >>> {"l1 logistic", "RFE", "F test", "mRMR"} <= set(default_methods())
+    True
+    """
+    from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+
+    from .. import related
+    from ..estimators import GSVPSVM
+
+    importance = partial(SelectFromModel, threshold=-np.inf, max_features=10)
+    forest = RandomForestClassifier(500, class_weight="balanced")
+    boosting = GradientBoostingClassifier(subsample=0.5, max_features="sqrt")
+    there = [kind for kind in KINDS if kind != "abess" or importlib.util.find_spec("abess")]
+    return {
+        "GSVPSVM": GSVPSVM(),
+        **{name: getattr(related, name)() for name in related.__all__},
+        "F test": SelectKBest(f_classif),
+        **{kind: Baseline(kind) for kind in there},
+        "random forest": importance(forest),
+        "gradient boosting": importance(boosting),
+    }
+
+
+def method_names() -> dict[str, str]:
+    """Return what each of `default_methods` does, in a line.
+
+    Examples
+    --------
+    >>> from sparsegsvp.evaluation import method_names
+    >>> method_names()["F test"]
+    'Features one by one, by analysis of variance (t-test).'
+    """
+    lines = {}
+    for name, method in default_methods().items():
+        lines[name] = (KINDS.get(name, type(method)).__doc__ or "").strip().partition("\n")[0]
+    return lines | _LINES
+
+
+def find_method(name: str) -> str:
+    """Return how `default_methods` spells a name, whatever its capitals, blanks and dashes."""
+
+    def folded(text: str) -> str:
+        return "".join(c for c in text.lower() if c.isalnum())
+
+    names = list(default_methods())
+    known = {alias: key for key in names for alias in _ALIASES.get(key, "").split()}
+    known |= {folded(key): key for key in names}
+    if folded(name) in known:
+        return known[folded(name)]
+    close = close_names(name, names)
+    hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+    raise ValueError(f"there is no method {name!r} among {names}.{hint}")

@@ -1,11 +1,13 @@
-"""Pieces of work: run them on one thread each, in processes if asked, and keep what is finished."""
+"""Pieces of work: run on one thread each, in processes if asked, timed, and kept if finished."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,17 +57,14 @@ def digest(*parts: Any) -> str:
 class Cache:
     """A file of finished pieces of work, one JSON line each, found again by their digests.
 
-    What a run that was ended has finished is there for the next; a line that was cut off is
-    ignored. Without a path, nothing is kept.
+    A line that was cut off is ignored. Without a path, nothing is kept.
 
     Examples
     --------
-    >>> import tempfile, pathlib
     >>> from sparsegsvp.evaluation.cache import Cache, digest
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "pieces.jsonl"
-    ...     Cache(path).add(digest("work", 1), {"score": 0.5})
-    ...     Cache(path).get(digest("work", 1))
+    >>> kept = Cache(None)
+    >>> kept.add(digest("work", 1), {"score": 0.5})
+    >>> kept.get(digest("work", 1))
     {'score': 0.5}
     """
 
@@ -74,11 +73,9 @@ class Cache:
         self._values: dict[str, Any] = {}
         if self.path is not None and self.path.exists():
             for line in self.path.read_text(encoding="utf-8").splitlines():
-                try:
+                with suppress(ValueError, TypeError, KeyError):
                     record = json.loads(line)
                     self._values[record["key"]] = record["value"]
-                except (ValueError, TypeError, KeyError):
-                    continue
 
     def get(self, key: str) -> Any:
         """Return the value of a piece, or None."""
@@ -122,3 +119,24 @@ def run_pieces(
 def _single(function: Callable[..., Any], *piece: Any) -> Any:
     with one_thread():
         return function(*piece)
+
+
+class Clock:
+    """Passes progress on, and keeps the seconds of each stage."""
+
+    def __init__(self, progress: Progress | None = None) -> None:
+        self.seconds: dict[str, float] = {}
+        self.progress: Progress = progress or (lambda stage, done, total: None)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the seconds that are enclosed to a stage."""
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+    def run(self, stage: str, function: Any, pieces: Any, n_jobs: int | None) -> list[Any]:
+        """Run the pieces of a stage."""
+        with self.stage(stage):
+            options: dict[str, Any] = {"n_jobs": n_jobs, "progress": self.progress}
+            return list(run_pieces(function, pieces, stage=stage, **options))

@@ -7,140 +7,42 @@ Intervals of differences hold jointly (Bonferroni), p-values are Holm's.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
-from sklearn.feature_selection import SelectFromModel, SelectKBest, f_classif
-from sklearn.impute import SimpleImputer
+from sklearn.feature_selection import SelectFromModel, SelectKBest
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from .._typing import BoolArray, IntArray, Progress
-from .._validate import check_seed, close_names, derive_seed
+from .._typing import Progress
+from .._validate import check_seed, derive_seed
 from .._versions import versions
+from ..linalg.rows import as_rows
 from ..metrics import average_jaccard, nogueira_stability, paired_differences
-from .baselines import (
-    MRMR,
-    Abess,
-    ElasticNetSelector,
-    L1Logistic,
-    RandomPanel,
-    RecursiveElimination,
-    common_classifier,
+from .baselines import RANDOM_PANEL, Baseline, default_methods, find_method
+from .cache import Cache, digest, run_pieces
+from .procedure import (
+    Answer,
+    answer,
+    describe,
+    exact_panel,
+    make_imputer,
+    selected_features,
+    with_seed,
 )
-from .cache import Cache, digest, plain, run_pieces
-from .procedure import Answer, answer, describe, exact_panel, selected_features, with_seed
 from .result import OutOfFold, Scoring, difference_variance, frame
 from .splits import Fold, Samples, make_folds, read_samples
 
-COMPARISON = "comparison"
-RANDOM_PANEL = "random panel"
 _FIT = 21  # seed stream
-
-#: Other names that people know methods by.
-_ALIASES = {
-    "l1 logistic": "lasso l1 logistic",
-    "elastic net": "glmnet enet",
-    "random forest": "rf forest trees",
-    "gradient boosting": "gbm boosting xgboost lightgbm",
-    "RFE": "svm svmrfe recursivefeatureelimination",
-    "F test": "ttest anova",
-    "mRMR": "minimumredundancy",
-    "abess": "bestsubset",
-    "TruncatedRayleighFlow": "rifle",
-}
-#: What the methods of scikit-learn's parts do; others say it themselves.
-_LINES = {
-    "F test": "Features one by one, by analysis of variance (t-test).",
-    "random forest": "Features by their importance to 500 trees on bootstrapped samples.",
-    "gradient boosting": "Features by their importance to 100 small trees, one after the other.",
-}
-KNOWN_AS = {alias: name for name, aliases in _ALIASES.items() for alias in aliases.split()}
-
-
-def default_methods() -> dict[str, Any]:
-    """Return the methods of a comparison that names none.
-
-    Returns
-    -------
-    dict
-        From a name to an unfitted estimator: `GSVPSVM`, everything in `sparsegsvp.related`, and
-        from scikit-learn's parts the F test, mRMR, l1 logistic regression, elastic net, recursive
-        elimination, random forest and boosting; best subset selection where abess is installed.
-
-    Examples
-    --------
-    >>> from sparsegsvp.evaluation import default_methods
-    >>> {"l1 logistic", "RFE", "F test", "mRMR"} <= set(default_methods())
-    True
-    """
-    from .. import related
-    from ..estimators import GSVPSVM
-
-    importance = partial(SelectFromModel, threshold=-np.inf, max_features=10)
-    forest = RandomForestClassifier(500, class_weight="balanced")
-    boosting = GradientBoostingClassifier(subsample=0.5, max_features="sqrt")
-    kinds = {name: getattr(related, name) for name in related.__all__}
-    methods = {
-        "GSVPSVM": GSVPSVM(),
-        **{k: v() for k, v in kinds.items() if isinstance(v, type) and hasattr(v, "fit")},
-        "F test": SelectKBest(f_classif),
-        "mRMR": MRMR(),
-        "l1 logistic": make_pipeline(StandardScaler(), L1Logistic()),
-        "elastic net": make_pipeline(StandardScaler(), ElasticNetSelector()),
-        "RFE": make_pipeline(StandardScaler(), RecursiveElimination()),
-        "random forest": importance(forest),
-        "gradient boosting": importance(boosting),
-    }
-    if importlib.util.find_spec("abess") is not None:
-        methods["abess"] = Abess()
-    return methods
-
-
-def method_names() -> dict[str, str]:
-    """Return what each of `default_methods` does, in a line.
-
-    Examples
-    --------
-    >>> from sparsegsvp.evaluation import method_names
-    >>> method_names()["F test"]
-    'Features one by one, by analysis of variance (t-test).'
-    """
-    lines = {}
-    for name, method in default_methods().items():
-        last = method.steps[-1][1] if isinstance(method, Pipeline) else method
-        lines[name] = (type(last).__doc__ or "").strip().partition("\n")[0]
-    return lines | _LINES
-
-
-def find_method(name: str) -> str:
-    """Return how `default_methods` spells a name, whatever its capitals, blanks and dashes."""
-
-    def folded(text: str) -> str:
-        return "".join(c for c in text.lower() if c.isalnum())
-
-    known = {folded(key): key for key in default_methods()}
-    key = folded(name)
-    if key in known:
-        return known[key]
-    if KNOWN_AS.get(key) in known.values():
-        return KNOWN_AS[key]
-    close = close_names(name, list(known.values()))
-    hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
-    raise ValueError(f"there is no method {name!r} among {list(known.values())}.{hint}")
-
-
-# ------------------------------------------------------------------------------ the result
 
 
 @dataclass(frozen=True, repr=False)
@@ -154,7 +56,7 @@ class Comparison:
     methods, sizes, reference
         In the order given, the random panel last; what differences are taken to.
     seconds : dict
-        From (method, size) to the mean seconds of a fit, on one thread; not in `to_dict`.
+        From (method, size) to the mean CPU seconds of a fit.
     """
 
     rows: tuple[dict[str, Any], ...]
@@ -164,17 +66,12 @@ class Comparison:
     n_samples: int
     n_features: int
     n_folds: int
-    settings: dict[str, Any]
     seconds: dict[tuple[str, int], float] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:
-        title = f"Comparison of {len(self.methods)} methods, {self.n_folds} folds: best at"
-        lines = [title]
-        for size in self.sizes:
-            done = [r for r in self.rows if r["size"] == size and r["status"] == "ok"]
-            if done:
-                best = max(done, key=lambda r: r["balanced_accuracy"])
-                lines.append(f"  {size}: {best['method']} {best['balanced_accuracy']:.3f}")
+        lines = [f"Comparison of {len(self.methods)} methods, {self.n_folds} folds, on the front:"]
+        front = sorted((r for r in self.rows if r["on_front"]), key=lambda r: int(r["size"]))
+        lines += [f"  {r['size']}: {r['method']} {r['balanced_accuracy']:.3f}" for r in front]
         return "\n".join(lines)
 
     @cached_property
@@ -193,23 +90,9 @@ class Comparison:
     def row(self, method: str, size: int) -> dict[str, Any]:
         """Return the row of a method at a size."""
         for row in self.rows:
-            if row["method"] == method and row["size"] == size:
+            if (row["method"], row["size"]) == (method, size):
                 return row
         raise ValueError(f"there is no row for {method!r} with {size} features.")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything but timings, as JSON can hold it."""
-        return plain({k: v for k, v in vars(self).items() if k not in ("seconds", "table")})
-
-
-def pareto_front(sizes: ArrayLike, scores: ArrayLike) -> BoolArray:
-    """Mark the points that no other point beats: fewer features, or a higher score."""
-    k, s = np.asarray(sizes), np.asarray(scores)
-    no_worse = (k[:, None] <= k) & (s[:, None] >= s)
-    return ~np.any(no_worse & ((k[:, None] < k) | (s[:, None] > s)), axis=0)
-
-
-# -------------------------------------------------------------------------- the comparison
 
 
 def compare(
@@ -277,77 +160,60 @@ def compare(
     """
     seed = check_seed(random_state)
     samples = read_samples(X, y, groups)
-    panel_sizes = _check_sizes(sizes, samples.X.shape[1])
+    m, panel_sizes = samples.X.shape[1], tuple(sorted({int(k) for k in sizes}))
+    if not panel_sizes or panel_sizes[0] < 1 or panel_sizes[-1] > m:
+        raise ValueError(f"sizes={tuple(sizes)} must lie in 1..{m}, the number of features.")
     chosen = _check_methods(methods)
     reference = next(iter(chosen)) if reference is None else reference
     if reference not in chosen:
         raise ValueError(f"reference={reference!r} is not among the methods {list(chosen)}.")
     folds = make_folds(samples, n_splits, n_repeats, seed)
-    settings = {
-        "methods": {name: describe(estimator) for name, estimator in chosen.items()},
-        "n_splits": n_splits,
-        "n_repeats": n_repeats,
-        "groups": samples.groups is not None,
-        "random_state": seed,
-        "level": level,
-    }
     matrix = samples.X.to_numpy() if hasattr(samples.X, "to_numpy") else samples.X
     store, table = Cache(cache), digest(matrix, samples.y.astype(str), samples.groups, versions())
-    keys, pieces = [], []
-    for fold in folds:
-        for name, estimator in chosen.items():
-            key = digest(table, name, describe(estimator), fold.train, fold.test, panel_sizes, seed)
-            keys.append((key, name, fold))
-            if store.get(key) is None:
-                pieces.append((samples, estimator, fold, panel_sizes, seed))
-    missing = [key for key, _, _ in keys if store.get(key) is None]
-    done = run_pieces(run_fold, pieces, n_jobs=n_jobs, progress=progress, stage=COMPARISON)
-    for value, key in zip(done, missing):
+    keys = {
+        name: [digest(table, name, describe(method), f.train, f.test, panel_sizes, seed)
+               for f in folds]
+        for name, method in chosen.items()
+    }  # fmt: skip
+    missing = [
+        (key, (samples, chosen[name], fold, panel_sizes, seed))
+        for name, of_folds in keys.items()
+        for key, fold in zip(of_folds, folds)
+        if store.get(key) is None
+    ]
+    pieces = [piece for _, piece in missing]
+    done = run_pieces(run_fold, pieces, n_jobs=n_jobs, progress=progress, stage="comparison")
+    for value, (key, _) in zip(done, missing):
         store.add(key, value)
-    cells: dict[tuple[str, int], list[dict[str, Any]]] = {}
-    for key, name, _ in keys:
-        for size, entry in zip(panel_sizes, store.get(key)):
-            cells.setdefault((name, size), []).append(entry)
+    cells = {
+        (name, size): [store.get(key)[place] for key in of_folds]
+        for name, of_folds in keys.items()
+        for place, size in enumerate(panel_sizes)
+    }
     scoring = Scoring.of(samples, folds, samples.n_classes - 1, level)
-    ordered = {(n, k): cells[n, k] for n in chosen for k in panel_sizes}
     return Comparison(
-        rows=comparison_rows(ordered, samples, folds, scoring, reference),
+        rows=comparison_rows(cells, samples, folds, scoring, reference),
         methods=tuple(chosen),
         sizes=panel_sizes,
         reference=reference,
         n_samples=samples.codes.size,
-        n_features=samples.X.shape[1],
+        n_features=m,
         n_folds=len(folds),
-        settings=settings,
         seconds={key: float(np.mean([e["seconds"] for e in part])) for key, part in cells.items()},
     )
 
 
-def _check_sizes(sizes: Sequence[int], n_features: int) -> tuple[int, ...]:
-    result = tuple(sorted({int(k) for k in sizes}))
-    if not result or result[0] < 1 or result[-1] > n_features:
-        raise ValueError(
-            f"sizes={tuple(sizes)} must lie in 1..{n_features}, the number of features."
-        )
-    return result
-
-
 def _check_methods(methods: Mapping[str, Any] | Sequence[str] | None) -> dict[str, Any]:
-    if methods is None:
-        chosen = default_methods()
-    elif isinstance(methods, Mapping):
-        chosen = dict(methods)
-    else:
-        known = default_methods()
-        chosen = {name: known[name] for name in map(find_method, methods)}
+    known = default_methods()
+    if methods is not None and not isinstance(methods, Mapping):
+        methods = {name: known[name] for name in map(find_method, methods)}
+    chosen = known if methods is None else dict(methods)
     if not chosen:
         raise ValueError("methods is empty; give a mapping from names to estimators, or None.")
     for name, estimator in chosen.items():
-        if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")) or isinstance(
-            estimator, type
-        ):
+        if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
             raise ValueError(f"method {name!r} is not an estimator; give an instance.")
-    chosen.setdefault(RANDOM_PANEL, RandomPanel())
+    chosen.setdefault(RANDOM_PANEL, Baseline(RANDOM_PANEL))
     return chosen
 
 
@@ -361,26 +227,36 @@ def run_fold(
     X = samples.X.to_numpy() if hasattr(samples.X, "to_numpy") else samples.X
     train, test = X[fold.train], X[fold.test]
     if isinstance(X, np.ndarray) and X.dtype.kind == "f" and np.isnan(X).any():
-        imputer = SimpleImputer(strategy="median", keep_empty_features=True).fit(train)
+        imputer = make_imputer().fit(train)
         train, test = imputer.transform(train), imputer.transform(test)
     labels = samples.y[fold.train]
     fit_seed = derive_seed(seed, _FIT, fold.repeat, fold.index)
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    # where the order is the same for every size, one fit serves them all
+    once = _size_parameter(estimator) is None or isinstance(last, SelectKBest | SelectFromModel)
+    once = once or getattr(last, "order_ignores_size", False)
     model, seconds, entries = None, 0.0, []
     for size in sizes:
         entry: dict[str, Any] = {"error": None}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                if model is None or not _serves_all_sizes(estimator):
-                    start = time.perf_counter()
+                if model is None or not once:
+                    start = time.process_time()
                     model = with_seed(with_size(estimator, size), fit_seed).fit(train, labels)
-                    seconds = time.perf_counter() - start
+                    seconds = time.process_time() - start
                 entry |= _judge(model, train, test, labels, samples, size)
             except Exception as error:  # a method that fails is a row that says so
                 text = f"{type(error).__name__}: {error}"
                 entry["error"] = text if len(text) <= 300 else text[:297] + "..."
         entries.append({**entry, "seconds": seconds})
     return entries
+
+
+def common_classifier() -> Pipeline:
+    """Return the classifier that all panels are judged with."""
+    logistic = LogisticRegression(class_weight="balanced", max_iter=2000)
+    return make_pipeline(StandardScaler(), logistic)
 
 
 def _judge(
@@ -390,31 +266,19 @@ def _judge(
     panel = exact_panel(model, size, train.shape[1])
     if not panel.size:
         raise ValueError("it gave an empty panel.")
-    columns = [_dense(part[:, np.sort(panel)]) for part in (train, test)]
-    judge = common_classifier().fit(columns[0], labels)
-    said = answer(judge, columns[1], samples.classes)
-    native = None
-    if hasattr(model, "predict"):
-        own = selected_features(model, train.shape[1])
-        if own is not None and own.size == size:
-            native = answer(model, test, samples.classes, labels_only=True).predicted
-    return {
-        "panel": panel,
-        "predicted": said.predicted,
-        "decision": said.decision,
-        "native": native,
-    }
-
-
-def _dense(part: Any) -> Any:
-    return part.toarray() if hasattr(part, "toarray") else np.asarray(part, dtype=np.float64)
+    columns = [as_rows(part).columns(np.sort(panel)) for part in (train, test)]
+    said = answer(common_classifier().fit(columns[0], labels), columns[1], samples.classes)
+    own, native = selected_features(model, train.shape[1]), None
+    if hasattr(model, "predict") and own is not None and own.size == size:
+        native = np.searchsorted(samples.classes, model.predict(test))
+    result = {"panel": panel, "predicted": said.predicted}
+    return {**result, "decision": said.decision, "native": native}
 
 
 def with_size(estimator: Any, size: int) -> Any:
     """Return a clone asked for ``size`` features, where it has a parameter for that."""
-    estimator = clone(estimator)
     name = _size_parameter(estimator)
-    return estimator if name is None else estimator.set_params(**{name: size})
+    return clone(estimator) if name is None else clone(estimator).set_params(**{name: size})
 
 
 def _size_parameter(estimator: Any) -> str | None:
@@ -428,23 +292,20 @@ def _size_parameter(estimator: Any) -> str | None:
     # the last two mean other things elsewhere (neighbours, features per tree): selectors only
     names = ["n_features", "n_features_to_select"]
     names += ["k", "max_features"] if hasattr(type(estimator), "get_support") else []
-    for name in names:
-        if name in params:
-            return name
+    inner = None
     if "param_grid" in params or "param_distributions" in params:
         inner = _size_parameter(params["estimator"])
-        return None if inner is None else f"estimator__{inner}"
-    return None
-
-
-def _serves_all_sizes(estimator: Any) -> bool:
-    """Tell whether the order is the same for every size, so that one fit serves them all."""
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    sized_after = isinstance(last, SelectKBest | SelectFromModel)
-    return sized_after or bool(getattr(last, "order_ignores_size", False))
+    deep = None if inner is None else f"estimator__{inner}"
+    return next((name for name in names if name in params), deep)
 
 
 # ------------------------------------------------------------------------ from folds to rows
+
+_NUMBERS = (
+    *("balanced_accuracy", "low", "high", "roc_auc", "roc_auc_low", "roc_auc_high"),
+    *("native", "native_low", "native_high", "panel_size", "stability", "jaccard"),
+    *("difference", "difference_low", "difference_high", "p_value", "p_adjusted"),
+)
 
 
 def comparison_rows(
@@ -455,24 +316,36 @@ def comparison_rows(
     reference: str,
 ) -> tuple[dict[str, Any], ...]:
     """Return a row for every method and size, the unfinished ones with their reason."""
-    complete = {key for key, part in cells.items() if all(e["error"] is None for e in part)}
-    found = {key: _gathered(cells[key], samples.codes, folds) for key in cells if key in complete}
-    rows = {}
+
+    def gathered(entries: Sequence[dict[str, Any]], name: str, ranks: str) -> OutOfFold:
+        columns = [(np.array(e[name], dtype=np.intp), e.get(ranks)) for e in entries]
+        said = [Answer(p, None if d is None else np.array(d), None) for p, d in columns]
+        return OutOfFold.gather(samples.codes, folds, said)
+
+    rows, found = {}, {}
     for (name, size), entries in cells.items():
         problem = next((e["error"] for e in entries if e["error"] is not None), None)
         row: dict[str, Any] = {"method": name, "size": size}
         row |= {"status": "ok" if problem is None else "failed", "error": problem}
-        row |= dict.fromkeys(_NUMBERS, float("nan"))
-        row["on_front"] = False
-        if (name, size) in found:
-            panels = [e["panel"] for e in entries]
-            row |= _estimates(found[name, size], entries, samples, folds, scoring)
-            row["panel_size"] = float(np.mean([len(p) for p in panels]))
-            row["stability"] = nogueira_stability(panels, samples.X.shape[1]).value
-            row["jaccard"] = average_jaccard(panels)
-        rows[name, size] = row
+        rows[name, size] = row | dict.fromkeys(_NUMBERS, float("nan")) | {"on_front": False}
+        if problem is not None:
+            continue
+        row = rows[name, size]
+        found[name, size] = one = gathered(entries, "predicted", "decision")
+        scores = {"": scoring.balanced_accuracy(one), "roc_auc": scoring.roc_auc(one)}
+        if all(entry["native"] is not None for entry in entries):
+            scores["native"] = scoring.balanced_accuracy(gathered(entries, "native", ""))
+        for prefix, score in scores.items():
+            if score is not None:
+                row[prefix or "balanced_accuracy"] = score.value
+                row |= {f"{prefix}_low".lstrip("_"): score.low}
+                row |= {f"{prefix}_high".lstrip("_"): score.high}
+        panels = [e["panel"] for e in entries]
+        row["panel_size"] = float(np.mean([len(p) for p in panels]))
+        row["stability"] = nogueira_stability(panels, samples.X.shape[1]).value
+        row["jaccard"] = average_jaccard(panels)
     pairs = [key for key in found if key[0] != reference and (reference, key[1]) in found]
-    variances, values = [], []
+    values, variances = [], []
     for key in pairs:
         other = reference, key[1]
         values.append(rows[key]["balanced_accuracy"] - rows[other]["balanced_accuracy"])
@@ -483,51 +356,10 @@ def comparison_rows(
     for key, d in zip(pairs, paired_differences(values, variances, freedom, level=scoring.level)):
         rows[key] |= {"difference": d.value, "difference_low": d.low, "difference_high": d.high}
         rows[key] |= {"p_value": d.p_value, "p_adjusted": d.p_adjusted}
-    if found:
-        scores = [rows[key]["balanced_accuracy"] for key in found]
-        for key, front in zip(found, pareto_front([size for _, size in found], scores)):
-            rows[key]["on_front"] = bool(front)
+    done = [rows[key] for key in found]
+    k, s = (np.array([row[name] for row in done]) for name in ("size", "balanced_accuracy"))
+    for row in done:
+        no_worse = (k <= row["size"]) & (s >= row["balanced_accuracy"])
+        better = (k < row["size"]) | (s > row["balanced_accuracy"])
+        row["on_front"] = not np.any(no_worse & better)
     return tuple(rows.values())
-
-
-_NUMBERS = (
-    *("balanced_accuracy", "low", "high", "roc_auc", "roc_auc_low", "roc_auc_high"),
-    *("native", "native_low", "native_high", "panel_size", "stability", "jaccard"),
-    *("difference", "difference_low", "difference_high", "p_value", "p_adjusted"),
-)
-
-
-def _gathered(
-    entries: Sequence[dict[str, Any]],
-    codes: IntArray,
-    folds: Sequence[Fold],
-    name: str = "predicted",
-) -> OutOfFold:
-    answers = []
-    for entry in entries:
-        ranks = entry["decision"] if name == "predicted" else None
-        decision = None if ranks is None else np.asarray(ranks, dtype=np.float64)
-        answers.append(Answer(np.asarray(entry[name], dtype=np.intp), decision, None))
-    return OutOfFold.gather(codes, folds, answers)
-
-
-def _estimates(
-    found: OutOfFold,
-    entries: Sequence[dict[str, Any]],
-    samples: Samples,
-    folds: Sequence[Fold],
-    scoring: Scoring,
-) -> dict[str, float]:
-    """Return score, area and native score of a row, with their intervals."""
-    scores = {"balanced_accuracy": scoring.balanced_accuracy(found)}
-    area = scoring.roc_auc(found)
-    if area is not None:
-        scores["roc_auc"] = area
-    if all(entry["native"] is not None for entry in entries):
-        native = _gathered(entries, samples.codes, folds, "native")
-        scores["native"] = scoring.balanced_accuracy(native)
-    result: dict[str, float] = {}
-    for name, score in scores.items():
-        prefix = "" if name == "balanced_accuracy" else f"{name}_"
-        result |= {name: score.value, f"{prefix}low": score.low, f"{prefix}high": score.high}
-    return result

@@ -1,7 +1,10 @@
-"""One fitted model on samples that took no part in it: an independent cohort.
+"""Samples from elsewhere: another cohort, its values against training, and batches left out.
 
-How often it is right, how well it ranks, whether its probabilities mean what they say, what acting
-on them would be worth, and whether the panel's values are shifted or scaled against training.
+Of a batch variable two things are asked: is the class told from the batch, and how well is a batch
+predicted that was never seen? The best rule that knows the batch alone predicts in batch b the
+class with the largest n_bk / n_k; its balanced accuracy is (1/K) sum over b of the largest. On all
+samples that flatters the more the more batches there are, so the mean over shuffled batches stands
+beside it. Then each batch is left out once, and the procedure predicts it.
 """
 
 from __future__ import annotations
@@ -14,24 +17,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 from scipy.stats import t as student
-from sklearn.metrics import confusion_matrix, roc_curve
+from sklearn.model_selection import GroupKFold
 
 from .._typing import Float64Array, IntArray, Record
-from .._validate import check_real, first_few
-from ..metrics import (
-    Calibration,
-    Interval,
-    calibration_line,
-    delong_interval,
-    exact_interval,
-    mean_interval,
-    move_prior,
-    recall_mean_interval,
-)
-from ..metrics.roc import mean_area
-from .cache import plain
-from .procedure import class_scores, estimator_prior, last_step
-from .result import Flag, Probabilities, Scored, frame
+from .._validate import check_real, derive_seed, first_few
+from ..metrics import Interval, move_prior, recall_mean_interval
+from .procedure import Answer, class_scores, estimator_prior, last_step
+from .result import Flag, OutOfFold, Scored, Scoring
+from .splits import Fold, Samples
+
+LEVEL = 0.01  # of the tests of shifts, shared by all features and both questions (Bonferroni)
+LEAST_SHIFT, LEAST_FACTOR = 0.5, 2.0  # training standard deviations, and ratio, worth a word
+_FEW = 10  # samples below which a spread is taken from training, if that is larger
+LEFT_OUT = "batches left out"
+_DRAWS = 999
+_MOST = 20  # batches above which several are left out at a time
+_FEWEST_LEFT = 4  # samples of each class that must be left to tune and fit on
+_CLOSELY = 0.5  # share of the way from chance to certainty at which class and batch go together
+_STREAM = 31  # keeps these seeds apart
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,58 +56,8 @@ class ExternalValidation(Scored):
         What could not be said, and why.
     """
 
-    classes: tuple[Any, ...]
-    positive: Any
-    class_counts: tuple[int, ...]
-    prevalence: float | None
     observed_prevalence: bool
-    scores: dict[str, Interval]
-    confusion: IntArray
-    calibration: Calibration | None
     shift: tuple[FeatureShift, ...] | None
-    flags: tuple[Flag, ...]
-    truth: IntArray
-    decision: Float64Array | None
-    probabilities: Probabilities | None
-    level: float = 0.95
-
-    def __repr__(self) -> str:
-        lines = [f"ExternalValidation: {self.n_samples} samples"]
-        for name, s in self.scores.items():
-            lines.append(f"  {name}: {s.value:.3f} ({s.low:.3f} to {s.high:.3f})")
-        return "\n".join(lines)
-
-    @property
-    def n_samples(self) -> int:
-        """Number of samples."""
-        return sum(self.class_counts)
-
-    def _probabilities(self) -> Probabilities | None:
-        return self.probabilities
-
-    def _rates(self, level: float) -> tuple[Interval, Interval] | None:
-        if self.positive is None or min(self.class_counts) == 0:
-            return None
-        one = self.classes.index(self.positive)
-        pairs = [(int(self.confusion[k, k]), self.class_counts[k]) for k in (one, 1 - one)]
-        sensitivity, specificity = (exact_interval(*pair, level=level) for pair in pairs)
-        return sensitivity, specificity
-
-    def roc_curve(self) -> Any:
-        """Return the ROC curve as a data frame; None unless two classes are ranked."""
-        if self.positive is None or self.decision is None or min(self.class_counts) == 0:
-            return None
-        one = self.classes.index(self.positive)
-        fpr, tpr, _ = roc_curve(self.truth == one, self.decision[:, one])
-        return frame({"fpr": fpr, "tpr": tpr})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON can hold it."""
-        left_out = ("truth", "decision", "probabilities")
-        made = {k: v for k, v in vars(self).items() if k not in left_out}
-        curve = self.roc_curve()
-        tables = {"roc_curve": None if curve is None else curve.to_dict("list"), **self._curves()}
-        return plain({**made, "n_samples": self.n_samples, **tables})
 
 
 def validate_external(
@@ -160,17 +113,9 @@ def validate_external(
         prior = estimator_prior(model, classes.size)
         if prior is None:
             prior = getattr(last_step(model), "class_prior_", None)
-    return validate_predictions(
-        y,
-        model.predict(X),
-        classes.tolist(),
-        decision=decision,
-        proba=proba,
-        positive=pos_label,
-        prevalence=prevalence,
-        prior=prior,
-        level=level,
-    )
+    options: dict[str, Any] = {"decision": decision, "proba": proba, "positive": pos_label}
+    options |= {"prevalence": prevalence, "prior": prior, "level": level}
+    return validate_predictions(y, model.predict(X), classes.tolist(), **options)
 
 
 def validate_predictions(
@@ -183,7 +128,6 @@ def validate_predictions(
     positive: Any = None,
     prevalence: float | None = None,
     prior: Any = None,
-    shift: Sequence[FeatureShift] | None = None,
     level: float = 0.95,
 ) -> ExternalValidation:
     """Validate predictions that are at hand already; see `validate_external`.
@@ -201,8 +145,6 @@ def validate_predictions(
     prior : "equal" or array-like of shape (n_classes,), optional
         The shares that the probabilities are for; by default those of this cohort, as if it had
         been drawn like the training samples.
-    shift : sequence of FeatureShift, optional
-        What `check_shift` found.
 
     Returns
     -------
@@ -219,134 +161,72 @@ def validate_predictions(
     check_real("level", level, above=0, below=1)
     if prevalence is not None:
         check_real("prevalence", prevalence, above=0, below=1)
-    truth, predicted, labels = np.asarray(y_true), np.asarray(y_pred), list(classes)
-    codes = _check_cohort(truth, labels, positive)
-    counts = confusion_matrix(truth, predicted, labels=labels)
-    totals = [int(n) for n in counts.sum(axis=1)]
-    k, complete = len(labels), min(totals) > 0
-    one = k - 1 if positive is None else labels.index(positive)
-    flags = [Flag("absent", {"class": labels[j]}) for j, n in enumerate(totals) if not n]
-    if 0 < min(totals) < 10:
-        flags.append(Flag("few", {"class": labels[np.argmin(totals)], "count": min(totals)}))
-    if decision is not None and not np.isfinite(decision).all():
-        decision = None
-    moved = None
-    if proba is not None and complete:
-        shares = np.array(totals) / sum(totals)
-        moved = move_prior(np.clip(proba, 0.0, 1.0), shares if prior is None else prior, shares)
-    scores = _cohort_scores(counts, codes, decision, moved, one, level, labels)
-    known = calibration = None
-    if k == 2 and complete:
-        flags += _two_class_flags(predicted, decision, moved, one)
-        if moved is not None:
-            known = _probabilities(codes == one, moved[:, one], prior, one, totals)
-            calibration = calibration_line(known.y, known.p, level=level)
-            if calibration.slope is None:
-                flags.append(Flag("no slope", {"separated": bool(np.ptp(known.p) > 0)}))
-    share = (totals[one] / sum(totals) if prevalence is None else prevalence) if complete else None
-    result = ExternalValidation(
-        classes=tuple(labels),
-        positive=labels[one] if k == 2 else None,
-        class_counts=tuple(totals),
-        prevalence=share if k == 2 else None,
-        observed_prevalence=prevalence is None,
-        scores=scores,
-        confusion=counts,
-        calibration=calibration,
-        shift=None if shift is None else tuple(shift),
-        flags=tuple(flags),
-        truth=codes,
-        decision=decision,
-        probabilities=known,
-        level=level,
-    )
-    scores.update(result.predictive_values())
-    return result
-
-
-def _check_cohort(truth: NDArray[Any], labels: list[Any], positive: Any) -> IntArray:
-    """Return the class codes of samples, all of which must be of known classes."""
-    if not truth.size:
-        raise ValueError("the cohort has no samples.")
+    labels, k = list(classes), len(classes)
     if positive is not None and positive not in labels:
         raise ValueError(f"the positive class {positive!r} is not among the classes {labels}.")
-    unknown = sorted({str(label) for label in truth.tolist() if label not in labels})
+    one = k - 1 if positive is None else labels.index(positive)
+    truth, predicted = (_codes(part, labels) for part in (y_true, y_pred))
+    totals = np.bincount(truth, minlength=k)
+    shares, complete = totals / truth.size, bool(totals.all())
+    if decision is not None and not np.isfinite(decision).all():
+        decision = None
+    if proba is not None:
+        given = shares if prior is None else prior
+        proba = move_prior(np.clip(proba, 0.0, 1.0), given, shares) if complete else None
+    own = 0.5
+    if prior is not None and k == 2 and complete:
+        old = 0.5 if isinstance(prior, str) else float(np.asarray(prior)[one])
+        own = float(move_prior([0.5], old, float(shares[one]))[0])
+    zeros = np.zeros(truth.size, dtype=np.intp)
+    found = OutOfFold(np.arange(truth.size), zeros, zeros, truth, predicted, decision, proba)
+    scoring = Scoring(totals.astype(np.float64), truth.size, one, level, exact=True)
+    share = (float(shares[one]) if prevalence is None else prevalence) if k == 2 else None
+    share = share if complete else None
+    calibration = scoring.calibration(found)
+    flags = [Flag("absent", {"class": labels[j]}) for j in np.flatnonzero(totals == 0)]
+    if 0 < totals.min() < 10:
+        count = int(totals.min())
+        flags.append(Flag("few", {"class": labels[int(totals.argmin())], "count": count}))
+    if k == 2 and complete:
+        if np.ptp(predicted) == 0:
+            flags.append(Flag("one call", {"label": labels[predicted[0]]}))
+        if decision is not None and np.ptp(decision[:, one]) == 0:
+            flags.append(Flag("equal ranks", {}))
+        if proba is None:
+            flags.append(Flag("no probabilities", {}))
+        elif calibration is not None and calibration.slope is None:
+            flags.append(Flag("no slope", {"separated": bool(np.ptp(proba[:, one]) > 0)}))
+    return ExternalValidation(
+        classes=tuple(labels),
+        positive=labels[one] if k == 2 else None,
+        class_counts=tuple(totals.tolist()),
+        prevalence=share,
+        scores=scoring.all(found, labels, share),
+        calibration=calibration,
+        flags=tuple(flags),
+        out_of_fold=found,
+        scoring=scoring,
+        own_threshold=own,
+        observed_prevalence=prevalence is None,
+        shift=None,
+    )
+
+
+def _codes(values: ArrayLike, labels: list[Any]) -> Any:
+    """Return the class codes of samples, all of which must be of known classes."""
+    given = np.asarray(values).tolist()
+    if not given:
+        raise ValueError("the cohort has no samples.")
+    unknown = sorted({str(label) for label in given if label not in labels})
     if unknown:
         raise ValueError(
             f"y holds {first_few(unknown)}, which the model does not know; its classes are "
             f"{first_few(labels)}. Rename or leave out those samples."
         )
-    return np.array([labels.index(label) for label in truth.tolist()], dtype=np.intp)
-
-
-def _two_class_flags(
-    predicted: NDArray[Any], decision: Float64Array | None, proba: Float64Array | None, one: int
-) -> list[Flag]:
-    flags = []
-    called = np.unique(predicted)
-    if called.size == 1:
-        flags.append(Flag("one call", {"label": called.tolist()[0]}))
-    if decision is not None and np.ptp(decision[:, one]) == 0:
-        flags.append(Flag("equal ranks", {}))
-    if proba is None:
-        flags.append(Flag("no probabilities", {}))
-    return flags
-
-
-def _probabilities(
-    y: Any, p: Float64Array, prior: Any, one: int, totals: list[int]
-) -> Probabilities:
-    share = totals[one] / sum(totals)
-    own = 0.5
-    if prior is not None:
-        old = 0.5 if isinstance(prior, str) else float(np.asarray(prior)[one])
-        own = float(move_prior([0.5], old, share)[0])
-    return Probabilities(y, p, share, own, 1, (float(totals[one]), float(totals[1 - one])))
-
-
-def _cohort_scores(
-    counts: IntArray,
-    codes: IntArray,
-    decision: Float64Array | None,
-    proba: Float64Array | None,
-    one: int,
-    level: float,
-    labels: list[Any],
-) -> dict[str, Interval]:
-    """Return every score that the cohort can show, predictive values aside."""
-    k, totals = len(labels), counts.sum(axis=1)
-    right = np.diag(counts)
-    scores: dict[str, Interval] = {}
-    if totals.min() > 0:
-        scores["balanced_accuracy"] = recall_mean_interval(
-            right.tolist(), totals.tolist(), level=level
-        )
-        if decision is not None and k == 2:
-            scores["roc_auc"] = delong_interval(codes == one, decision[:, one], level=level)
-        elif decision is not None:
-            parts = [(codes == j, decision[:, j]) for j in range(k)]
-            scores["roc_auc"] = mean_area(parts, level=level)
-    recalls = {
-        j: exact_interval(right[j], totals[j], level=level) for j in range(k) if totals[j] > 0
-    }
-    if k == 2:
-        named = {"sensitivity": one, "specificity": 1 - one}
-        scores |= {name: recalls[j] for name, j in named.items() if j in recalls}
-    scores["accuracy"] = exact_interval(right.sum(), codes.size, level=level)
-    if proba is not None:
-        errors = np.sum((proba - np.eye(k)[codes]) ** 2, axis=1) / 2
-        variance = float(errors.var(ddof=1)) / errors.size if errors.size > 1 else np.inf
-        scores["brier"] = mean_interval(float(errors.mean()), variance, level=level)
-    if k > 2:
-        scores |= {f"recall {labels[j]}": recall for j, recall in recalls.items()}
-    return scores
+    return np.array([labels.index(label) for label in given], dtype=np.intp)
 
 
 # ------------------------------------------------------------------ values against training
-
-LEVEL = 0.01  # of the tests, shared by all features and both questions (Bonferroni)
-LEAST_SHIFT, LEAST_FACTOR = 0.5, 2.0  # training standard deviations, and ratio, worth a word
-_FEW = 10  # samples below which a spread is taken from training, if that is larger
 
 
 @dataclass(frozen=True)
@@ -418,10 +298,8 @@ def _compare(
         gap = float(np.mean([part.mean() - mean for part, mean in zip(parts, means)]))
         variance = sum(_mean_variance(part, v) for part, v in zip(parts, variances))
         variance = (variance + float(np.sum(variances / counts))) / len(parts) ** 2
-        centred, freedom = (
-            np.concatenate([part - part.mean() for part in parts]),
-            x.size - len(parts),
-        )
+        centred = np.concatenate([part - part.mean() for part in parts])
+        freedom = x.size - len(parts)
     else:
         gap = float(x.mean() - np.clip(x.mean(), means.min(), means.max()))
         nearest = int(np.abs(means - x.mean()).argmin())
@@ -460,3 +338,232 @@ def _scale(
     kurtosis = max(3.0, float(np.mean(centred**4) / np.mean(centred**2) ** 2))
     error = np.sqrt((kurtosis - 1) * (1 / freedom + 1 / n_train))
     return factor, float(2 * norm.sf(abs(2 * np.log(factor)) / error))
+
+
+# ------------------------------------------------------------------------------- batches
+
+
+@dataclass(frozen=True)
+class UnseenBatches(Record):
+    """How well the procedure predicts batches that it has not seen.
+
+    Attributes
+    ----------
+    score : Interval
+        Balanced accuracy, pooled over the batches that were left out. Its interval is of the
+        sampling of samples, not of batches.
+    ordinary : float
+        That of the ordinary folds on the same samples; `loss` is by how much it is higher.
+    recalls : tuple of tuple of (float or None)
+        Share recognised of each class in each batch, where known.
+    not_left_out : tuple of str
+        Batches without which too few samples of a class are left to learn from.
+    together : bool
+        Whether several batches were left out at a time, there being so many.
+    n_train : int
+        The fewest samples that were learned from.
+    """
+
+    score: Interval
+    ordinary: float
+    loss: Interval
+    recalls: tuple[tuple[float | None, ...], ...]
+    not_left_out: tuple[str, ...]
+    together: bool
+    n_train: int
+
+
+@dataclass(frozen=True)
+class BatchAudit(Record):
+    """What one batch variable has to do with the labels and the score.
+
+    Attributes
+    ----------
+    name, batches, classes, counts
+        The variable, its values, the classes, and the samples of each batch and class.
+    accuracy, shuffled, p_value : float
+        Balanced accuracy of the best rule that knows the batch only, its mean where batches are
+        shuffled, and the share of these that do as well.
+    strength : float or None
+        ``(accuracy - shuffled) / (1 - shuffled)``: 0 is chance, 1 complete; None where chance
+        gives 1, as with batches of one sample each.
+    unseen : UnseenBatches or None
+        The score on batches left out; None where none of them can be left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sparsegsvp import nested_evaluate
+    >>> rng = np.random.default_rng(0)
+    >>> y, plate = np.tile(["ill", "well"], 30), np.repeat(["p1", "p2", "p3"], 20)
+    >>> X = rng.normal(size=(60, 4)) + 2.0 * (y == "ill")[:, None] + 3.0 * (plate == "p3")[:, None]
+    >>> found = nested_evaluate(GaussianNB(), X, y, batch={"plate": plate}, n_permutations=0)
+    >>> audit = found.batches[0]
+    >>> audit.confounded, audit.unseen.ordinary > audit.unseen.score.value
+    (False, True)
+    """
+
+    name: str
+    batches: tuple[str, ...]
+    classes: tuple[str, ...]
+    counts: tuple[tuple[int, ...], ...]
+    accuracy: float
+    shuffled: float
+    p_value: float
+    strength: float | None
+    unseen: UnseenBatches | None
+
+    @property
+    def confounded(self) -> bool:
+        """Whether class and batch hang together more than shuffled ones do."""
+        return self.p_value <= 0.05 and (self.strength or 0.0) > 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether every batch has samples of one class only."""
+        return all(sum(n > 0 for n in row) == 1 for row in self.counts)
+
+    @property
+    def lost(self) -> bool:
+        """Whether unseen batches are predicted worse than samples of known ones."""
+        return self.unseen is not None and self.unseen.loss.low > 0
+
+    def flags(self) -> list[Flag]:
+        """Return what the reader has to know of it; nothing where all is well."""
+        result, unseen = [], self.unseen
+        if self.confounded:
+            numbers = {n: getattr(self, n) for n in ("name", "accuracy", "shuffled", "p_value")}
+            numbers["closely"] = self.complete or (self.strength or 0.0) >= _CLOSELY
+            result.append(Flag("confounded", numbers))
+        if unseen is not None and self.lost:
+            numbers = {"name": self.name, "score": unseen.score.value, "ordinary": unseen.ordinary}
+            numbers |= {"below_chance": unseen.score.low <= 1 / len(self.classes)}
+            result.append(Flag("new batch", {**numbers, "n_train": unseen.n_train}))
+        return result
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields, and what follows from them."""
+        names = ("confounded", "complete", "lost")
+        return super().to_dict() | {name: getattr(self, name) for name in names}
+
+
+def batch_folds(samples: Samples, values: NDArray[np.str_]) -> list[Fold]:
+    """Return the folds that leave each batch out where enough samples of each class are left.
+
+    Samples whose group has others in the test part are in neither part. More than 20 batches
+    are left out several at a time.
+    """
+    lots = np.unique(values, return_inverse=True)[1]
+    if lots.max() + 1 > _MOST:
+        splits = list(GroupKFold(_MOST).split(lots, groups=lots))
+        for lot, (_, test) in enumerate(splits):
+            lots[test] = -1 - lot
+        lots = -1 - lots
+    folds = []
+    ordered, groups = lots[samples.order], samples.groups
+    for lot in range(int(lots.max()) + 1):
+        test = samples.order[ordered == lot]
+        apart = ordered != lot
+        if groups is not None:
+            apart &= ~np.isin(groups[samples.order], groups[test])
+        train = samples.order[apart]
+        left = np.bincount(samples.codes[train], minlength=samples.n_classes)
+        if left.min() >= _FEWEST_LEFT:
+            folds.append(Fold(0, lot, train, test))
+    return folds
+
+
+def audit_batch(
+    samples: Samples,
+    name: str,
+    ordinary: OutOfFold,
+    folds: Sequence[Fold],
+    answers: Sequence[Answer],
+    seed: int,
+    level: float,
+) -> BatchAudit:
+    """Audit one batch variable; ``answers`` are of the folds that leave its batches out."""
+    names, member = np.unique(samples.batches[name], return_inverse=True)
+    rng = np.random.default_rng(derive_seed(seed, _STREAM))
+    accuracy, shuffled, p_value = class_from_batch(samples, member, rng)
+    strength = max(0.0, (accuracy - shuffled) / (1 - shuffled)) if shuffled < 1 - 1e-9 else None
+    unseen = unseen_batches(samples, member, names, folds, answers, ordinary, level)
+    classes = tuple(str(label) for label in samples.classes)
+    counts = tuple(tuple(row) for row in _counts(member, samples.codes).tolist())
+    told = (accuracy, shuffled, p_value, strength)
+    return BatchAudit(name, tuple(names.tolist()), classes, counts, *told, unseen)
+
+
+def _counts(member: IntArray, codes: IntArray) -> IntArray:
+    """Count the samples of each batch and class."""
+    shape = int(member.max()) + 1, int(codes.max()) + 1
+    return np.bincount(member * shape[1] + codes, minlength=shape[0] * shape[1]).reshape(shape)
+
+
+def class_from_batch(
+    samples: Samples, member: IntArray, rng: np.random.Generator
+) -> tuple[float, float, float]:
+    """Return the accuracy of the batch alone, that of shuffled batches, and the p-value.
+
+    Groups that lie within batches are shuffled as a whole.
+    """
+    codes, unit = samples.codes, np.argsort(samples.order)
+    if samples.groups is not None:
+        pairs = np.unique(np.stack([samples.groups, member]), axis=1).shape[1]
+        if pairs == samples.groups.max() + 1 > member.max() + 1:
+            unit = samples.groups
+    per_class = np.bincount(codes)
+
+    def accuracy(batches: IntArray) -> float:
+        return float((_counts(batches, codes) / per_class).max(axis=1).sum() / per_class.size)
+
+    of_unit = np.empty(int(unit.max()) + 1, dtype=np.intp)
+    of_unit[unit] = member
+    observed = accuracy(member)
+    drawn = np.array([accuracy(rng.permutation(of_unit)[unit]) for _ in range(_DRAWS)])
+    p = (1 + int((drawn >= observed - 1e-12).sum())) / (_DRAWS + 1)
+    return observed, float(drawn.mean()), p
+
+
+def unseen_batches(
+    samples: Samples,
+    member: IntArray,
+    names: NDArray[np.str_],
+    folds: Sequence[Fold],
+    answers: Sequence[Answer],
+    ordinary: OutOfFold,
+    level: float,
+) -> UnseenBatches | None:
+    """Compare the score on batches left out with that of ordinary folds on the same samples."""
+    codes, n = samples.codes, samples.codes.size
+    right = np.full(n, np.nan)
+    for fold, found in zip(folds, answers):
+        right[fold.test] = found.predicted == codes[fold.test]
+    times = np.bincount(ordinary.sample, minlength=n)
+    hits = np.bincount(ordinary.sample, ordinary.predicted == ordinary.truth, minlength=n)
+    tested = np.isfinite(right) & (times > 0)
+    of_class = [tested & (codes == k) for k in range(samples.n_classes)]
+    if not all(rows.any() for rows in of_class):
+        return None
+    counts = [(int(right[rows].sum()), int(rows.sum())) for rows in of_class]
+    score = recall_mean_interval(*zip(*counts), level=level)
+    gaps = [hits[rows] / times[rows] - right[rows] for rows in of_class]
+    loss = float(np.mean([gap.mean() for gap in gaps]))
+    error = np.sqrt(sum(gap.var(ddof=1) / gap.size for gap in gaps if gap.size > 1))
+    reach = float(norm.ppf((1 + level) / 2) * error / len(gaps))
+    left_out = np.unique(member[np.isfinite(right)])
+
+    def recall(rows: NDArray[np.bool_]) -> float | None:
+        return float(right[rows].mean()) if rows.any() and np.isfinite(right[rows]).all() else None
+
+    cells = [[(member == b) & (codes == k) for k in range(len(gaps))] for b in range(names.size)]
+    return UnseenBatches(
+        score,
+        score.value + loss,
+        Interval(loss, max(-1.0, loss - reach), min(1.0, loss + reach), level),
+        tuple(tuple(recall(rows) for rows in row) for row in cells),
+        tuple(np.delete(names, left_out).tolist()),
+        names.size > _MOST,
+        min(fold.train.size for fold in folds),
+    )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,8 +14,8 @@ from numpy.typing import ArrayLike
 from .._typing import Float64Array, IntArray, Progress
 from .._validate import check_integer, check_real, check_seed, derive_seed
 from ..metrics import Interval, move_prior
-from .batches import LEFT_OUT, BatchAudit, audit_batch, batch_folds
-from .cache import run_pieces
+from .cache import Clock
+from .external import LEFT_OUT, BatchAudit, audit_batch, batch_folds
 from .permutation import PERMUTATIONS, run_test
 from .procedure import (
     SIZES,
@@ -41,9 +39,8 @@ from .splits import (
     make_folds,
     most_splits,
     read_samples,
-    row_keys,
 )
-from .stability import HALVES, PAIRS, PanelStability, half_samples
+from .stability import COLUMNS, HALVES, PAIRS, PanelStability, half_samples
 
 FOLDS, ALONE, FINAL = "folds", "covariates alone", "final fit"
 _FIT, _FINAL = 1, 2  # seed streams
@@ -158,28 +155,30 @@ def nested_evaluate(
         n_splits = max(2, min(5, most_splits(samples)))
     folds = make_folds(samples, n_splits, n_repeats, seed)
     flags = _sample_flags(samples)
-    procedure, run = Procedure(estimator, samples), _Stages(n_jobs, progress)
+    procedure, clock = Procedure(estimator, samples), Clock(progress)
     scoring = Scoring.of(samples, folds, positive, level)
 
-    done = run(FOLDS, evaluate_fold, [(procedure, f, rungs, prior, seed) for f in folds])
+    pieces = [(procedure, fold, rungs, prior, seed) for fold in folds]
+    done = clock.run(FOLDS, evaluate_fold, pieces, n_jobs)
     found = OutOfFold.gather(samples.codes, folds, [fold.answer for fold in done])
-    audits = _audits(run, procedure, found, prior, seed, level)
-    model, models = run(FINAL, fit_all, [(procedure, rungs, derive_seed(seed, _FINAL))])[0]
+    audits = _audits(clock, procedure, found, prior, seed, level, n_jobs)
+    final = (procedure, rungs, derive_seed(seed, _FINAL))
+    model, models = clock.run(FINAL, fit_all, [final], n_jobs)[0]
     stability = None
     options: dict[str, Any] = {"seed": seed, "n_jobs": n_jobs, "progress": progress}
     if n_pairs:
-        with run.timed(HALVES):
+        with clock.stage(HALVES):
             stability = half_samples(procedure, model, models, n_pairs, names, **options)
-    scores = scoring.all(found, labels, float(samples.shares[positive]))
-    with run.timed(PERMUTATIONS):
+    with clock.stage(PERMUTATIONS):
         verdict = run_test(procedure, n_permutations, **options)
 
     prevalence = float(samples.shares[positive]) if k == 2 else None
+    scores = scoring.all(found, labels, prevalence)
     sized = {
         size: OutOfFold.gather(samples.codes, folds, [fold.sized[size] for fold in done])
         for size in rungs
     }
-    panel = selected_features(model, m)
+    panel = _panel(model, m)
     known = all(fold.panel is not None for fold in done)
     panels = tuple(tuple(fold.panel.tolist()) for fold in done) if known else None
     panel_sizes = tuple(len(p) for p in panels or ())
@@ -187,52 +186,54 @@ def nested_evaluate(
     flags += _size_flags(panel, panel_sizes)
     if scores["balanced_accuracy"].value == 1:
         flags.append(Flag("perfect", {"value": 1.0}))
-    settings: dict[str, Any] = {
-        "n_splits": n_splits,
-        "n_repeats": n_repeats,
-        "n_permutations": n_permutations,
-    }
-    settings |= {"n_pairs": n_pairs, "sizes": list(rungs), "random_state": seed, "level": level}
-    settings |= {"groups": groups is not None, "batch": list(samples.batches)}
+    ladder = []
+    for size in rungs:
+        row = _rung(size, sized[size], scoring, stability)
+        features = _panel(models[size], m) or ()
+        shown = tuple(names[j] if names else str(j) for j in features)
+        ladder.append({**row, "features": features, "names": shown})
     result = EvaluationResult(
         classes=tuple(labels),
         positive=labels[positive] if k == 2 else None,
         class_counts=tuple(np.bincount(samples.codes).tolist()),
-        n_samples=samples.codes.size,
+        prevalence=prevalence,
+        scores=scores,
+        calibration=scoring.calibration(found),
+        flags=tuple(flags),
+        out_of_fold=found,
+        scoring=scoring,
+        own_threshold=_own_threshold(done[0], positive, samples.shares),
         n_features=m,
         n_groups=None if samples.groups is None else int(samples.groups.max()) + 1,
         feature_names=names,
-        prevalence=prevalence,
         prior=done[0].prior,
-        scores=scores,
         verdict=verdict.judged(scores["balanced_accuracy"]),
-        calibration=scoring.calibration(found),
-        panel=None if panel is None else tuple(panel.tolist()),
+        panel=panel,
         panel_sizes=panel_sizes,
         model=model,
         models=models,
         stability=stability,
         batches=audits,
         adjusted=None,
-        flags=tuple(flags),
-        settings={"estimator": describe(estimator), "adjust": list(columns), **settings},
-        out_of_fold=found,
-        scoring=scoring,
-        own_threshold=_own_threshold(done[0], positive, samples.shares),
+        settings={
+            "estimator": describe(estimator), "adjust": list(columns), "n_splits": n_splits,
+            "n_repeats": n_repeats, "n_permutations": n_permutations, "n_pairs": n_pairs,
+            "sizes": list(rungs), "random_state": seed, "level": level,
+            "groups": groups is not None, "batch": list(samples.batches),
+        },
         fold_panels=panels,
         sized=sized,
-        rungs=tuple(_rung(k, sized[k], scoring, models[k], stability, names) for k in rungs),
-        level=level,
-        seconds=run.seconds,
-    )
+        rungs=tuple(ladder),
+        seconds=clock.seconds,
+    )  # fmt: skip
     if not columns:
         return result
-    with run.timed(ALONE):
+    with clock.stage(ALONE):
         alone = nested_evaluate(
             only_with(estimator, columns), X, y, groups=groups, n_splits=n_splits,
             n_repeats=n_repeats, n_permutations=0, n_pairs=0, prior=prior, sizes=(),
             pos_label=pos_label, feature_names=names, level=level, random_state=seed,
-            n_jobs=n_jobs, progress=None if progress is None else _renamed(progress, ALONE),
+            n_jobs=n_jobs, progress=lambda _, done, total: clock.progress(ALONE, done, total),
         )  # fmt: skip
     added = paired_difference(result, alone, level=level)
     chosen = None if names is None else tuple(names[j] for j in columns)
@@ -240,26 +241,6 @@ def nested_evaluate(
 
 
 # ------------------------------------------------------------------------------- the stages
-
-
-class _Stages:
-    """Runs the pieces of each stage and knows its seconds."""
-
-    def __init__(self, n_jobs: int | None, progress: Progress | None) -> None:
-        self.n_jobs, self.progress = n_jobs, progress
-        self.seconds: dict[str, float] = {}
-
-    def __call__(self, stage: str, function: Any, pieces: list[tuple[Any, ...]]) -> list[Any]:
-        options: dict[str, Any] = {"n_jobs": self.n_jobs, "progress": self.progress}
-        with self.timed(stage):
-            return list(run_pieces(function, pieces, stage=stage, **options))
-
-    @contextmanager
-    def timed(self, stage: str) -> Iterator[None]:
-        """Add the seconds that are enclosed to a stage."""
-        start = time.perf_counter()
-        yield
-        self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - start
 
 
 @dataclass(frozen=True)
@@ -300,7 +281,9 @@ def evaluate_fold(
             X = procedure.prepare(fits.steps, fold.test)
             sized = {k: moved(answer(fits.models[k], X, samples.classes)) for k in sizes}
     panel = selected_features(model, samples.X.shape[1])
-    said = [(w.category.__name__, str(w.message)[:300]) for w in caught]
+    # a column that is constant in a fold is simply not chosen there
+    told = [(w.category.__name__, str(w.message)[:300]) for w in caught]
+    said = [(kind, text) for kind, text in told if "constant" not in text]
     kind = "none" if found.proba is None else kind
     return FoldOutcome(moved(found), sized, panel, kind, shares, said)
 
@@ -337,13 +320,19 @@ def fit_all(procedure: Procedure, sizes: Sequence[int], seed: int) -> tuple[Any,
 
 
 def _audits(
-    run: _Stages, procedure: Procedure, found: OutOfFold, prior: Any, seed: int, level: float
+    clock: Clock,
+    procedure: Procedure,
+    found: OutOfFold,
+    prior: Any,
+    seed: int,
+    level: float,
+    n_jobs: int | None,
 ) -> tuple[BatchAudit, ...]:
     """Leave every batch of every variable out once, and audit each variable."""
     samples = procedure.samples
     by_name = {name: batch_folds(samples, values) for name, values in samples.batches.items()}
     pieces = [(procedure, f, (), prior, seed) for folds in by_name.values() for f in folds]
-    done = iter(run(LEFT_OUT, evaluate_fold, pieces) if pieces else [])
+    done = iter(clock.run(LEFT_OUT, evaluate_fold, pieces, n_jobs) if pieces else [])
     audits = []
     for name, folds in by_name.items():
         answers = [next(done).answer for _ in folds]
@@ -352,26 +341,21 @@ def _audits(
 
 
 def _rung(
-    size: int,
-    found: OutOfFold,
-    scoring: Scoring,
-    model: Any,
-    stability: PanelStability | None,
-    names: tuple[str, ...] | None,
+    size: int, found: OutOfFold, scoring: Scoring, stability: PanelStability | None
 ) -> dict[str, Any]:
-    """Return a row of the ladder."""
-    panel = selected_features(model, scoring.n_features)
-    features = () if panel is None else tuple(panel.tolist())
-    missing = Interval(*[float("nan")] * 3)
-    score, area = scoring.balanced_accuracy(found), scoring.roc_auc(found) or missing
+    """Return the numbers of a row of the ladder."""
+    nan = float("nan")
+    score, area = scoring.balanced_accuracy(found), scoring.roc_auc(found)
+    area = Interval(nan, nan, nan) if area is None else area
     row: dict[str, Any] = {"size": size, "balanced_accuracy": score.value}
     row |= {"low": score.low, "high": score.high, "roc_auc": area.value}
     row |= {"roc_auc_low": area.low, "roc_auc_high": area.high}
-    row |= dict.fromkeys(PanelStability.COLUMNS, float("nan"))
-    if stability is not None:
-        row |= stability.at(size)
-    shown = tuple(names[j] if names else str(j) for j in features)
-    return {**row, "features": features, "names": shown}
+    return row | (dict.fromkeys(COLUMNS, nan) if stability is None else stability.at(size))
+
+
+def _panel(model: Any, n_features: int) -> tuple[int, ...] | None:
+    features = selected_features(model, n_features)
+    return None if features is None else tuple(features.tolist())
 
 
 # ---------------------------------------------------------------------------------- input
@@ -397,53 +381,38 @@ def _names(X: Any, given: Sequence[str] | None) -> tuple[str, ...] | None:
 
 def _sample_flags(samples: Samples) -> list[Flag]:
     """Look for samples that may be on both sides of a split; warn of them."""
+    n, counts = samples.codes.size, np.bincount(samples.codes)
+    code, said = "duplicates", "exact duplicates of another row"
+    alike = count_duplicates(samples)
+    if not alike:
+        code, said = "twins", "far more like another row than chance allows"
+        alike = count_twins(samples.X, samples.groups)
     flags = []
-    n = samples.codes.size
-    remedy = "if they come from the same patient, pass that column as groups"
-    duplicates = count_duplicates(row_keys(samples.X), samples.groups)
-    if duplicates:
-        flags.append(Flag("duplicates", {"n_rows": duplicates, "n_samples": n}))
-        warnings.warn(
-            f"{duplicates} of {n} rows are exact duplicates of another row: {remedy}.", stacklevel=3
-        )
-    twins = 0 if duplicates else count_twins(samples.X, samples.groups)
-    if twins:
-        flags.append(Flag("twins", {"n_rows": twins, "n_samples": n}))
-        warnings.warn(
-            f"{twins} of {n} rows are far more like another row than chance allows: {remedy}.",
-            stacklevel=3,
-        )
-    counts = np.bincount(samples.codes)
+    if alike:
+        flags.append(Flag(code, {"n_samples": alike, "n_rows": n}))
+        remedy = "if they come from the same patient, pass that column as groups"
+        warnings.warn(f"{alike} of {n} rows are {said}: {remedy}.", stacklevel=3)
     if counts.min() < 10:
-        smallest = int(counts.argmin())
-        label = samples.classes.tolist()[smallest]
-        flags.append(Flag("few", {"class": label, "count": int(counts[smallest])}))
+        label = samples.classes.tolist()[int(counts.argmin())]
+        flags.append(Flag("few", {"class": label, "count": int(counts.min())}))
     return flags
 
 
 def _fit_flags(folds: Sequence[FoldOutcome]) -> list[Flag]:
     """Return one flag for each kind of warning that the fits gave."""
-    counts: Counter[str] = Counter()
-    first: dict[str, str] = {}
-    for fold in folds:
-        counts.update({kind for kind, _ in fold.warnings})
-        for kind, text in fold.warnings:
-            first.setdefault(kind, text)
+    kinds = Counter(kind for fold in folds for kind in {kind for kind, _ in fold.warnings})
+    first = dict(reversed([said for fold in folds for said in fold.warnings]))
     return [
-        Flag("fits", {"n_fits": counts[kind], "kind": kind, "first": first[kind]})
-        for kind in sorted(counts)
+        Flag("fits", {"n_fits": kinds[kind], "kind": kind, "first": first[kind]})
+        for kind in sorted(kinds)
     ]
 
 
-def _size_flags(panel: IntArray | None, sizes: Sequence[int]) -> list[Flag]:
+def _size_flags(panel: tuple[int, ...] | None, sizes: Sequence[int]) -> list[Flag]:
     """Return a flag if the panel differs much in size from those behind the score."""
     if panel is None or not sizes:
         return []
-    size, middle, low, high = panel.size, float(np.median(sizes)), min(sizes), max(sizes)
+    size, middle, low, high = len(panel), float(np.median(sizes)), min(sizes), max(sizes)
     if low <= size <= high and middle / 2 <= size <= 2 * middle:
         return []
-    return [Flag("sizes", {"size": int(size), "median": middle, "low": low, "high": high})]
-
-
-def _renamed(progress: Progress, stage: str) -> Progress:
-    return lambda _, done, total: progress(stage, done, total)
+    return [Flag("sizes", {"size": size, "median": middle, "low": low, "high": high})]

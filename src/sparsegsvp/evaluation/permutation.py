@@ -30,6 +30,7 @@ from sklearn.metrics import balanced_accuracy_score
 from .._typing import IntArray, Progress, Record
 from .._validate import check_integer, check_seed, derive_seed
 from ..metrics import Interval, sequential_p_value
+from ..metrics.intervals import MAX_EXCEEDANCES
 from .cache import run_pieces
 from .procedure import PathScores, Procedure, tested_sizes
 from .splits import Samples, make_folds, most_splits, read_samples
@@ -70,19 +71,19 @@ class Verdict(Record):
         labels to exchange.
     """
 
-    answer: Answer
-    p_value: float | None
-    n_draws: int
-    at_most: bool
-    stopped_early: bool
     statistic: str
     statistic_sizes: tuple[int, ...]
     scheme: str
-    observed: float | None
-    draws: tuple[float, ...]
-    interval: Interval | None
     chance: float
-    reason: str | None
+    answer: Answer = "not tested"
+    p_value: float | None = None
+    n_draws: int = 0
+    at_most: bool = False
+    stopped_early: bool = False
+    observed: float | None = None
+    draws: tuple[float, ...] = ()
+    interval: Interval | None = None
+    reason: str | None = "no test"
 
     def judged(self, interval: Interval) -> Verdict:
         """Return the verdict that belongs to a balanced accuracy."""
@@ -129,16 +130,12 @@ def exchangeable_units(samples: Samples) -> tuple[IntArray, IntArray]:
     Strata lie within batches.
     """
     n = samples.codes.size
-    lots = np.zeros(n, dtype=np.intp)
+    rank, lots = np.argsort(samples.order), np.zeros(n, dtype=np.intp)
     for values in samples.batches.values():
         pairs = np.stack([lots, np.unique(values, return_inverse=True)[1]])
         lots = np.unique(pairs, axis=1, return_inverse=True)[1].ravel()
-    rank = np.empty(n, dtype=np.intp)
-    rank[samples.order] = np.arange(n)
     if samples.groups is None:
-        stratum = np.empty(n, dtype=np.intp)
-        stratum[rank] = lots
-        return rank, stratum
+        return rank, lots[samples.order]
     names: list[tuple[Any, ...]] = []
     unit = np.empty(n, dtype=np.intp)
     for group in range(int(samples.groups.max()) + 1):
@@ -233,6 +230,13 @@ def draws_wanted(exceeds: Sequence[bool], n_permutations: int) -> int:
     return max(n_permutations, MOST_DRAWS) if UNDECIDED[0] < p <= UNDECIDED[1] else n_permutations
 
 
+def _step(exceeds: Sequence[bool], n_jobs: int | None) -> int:
+    """Return how many draws to begin at once: about as many as the 10th exceedance is away."""
+    hits = sum(exceeds)
+    away = max(10, (MAX_EXCEEDANCES - hits) * len(exceeds) // (hits + 1))
+    return away + -away % max(1, effective_n_jobs(n_jobs))  # a multiple of the workers
+
+
 def run_test(
     procedure: Procedure,
     n_permutations: int,
@@ -246,21 +250,7 @@ def run_test(
     grouped, lots = samples.groups is not None, bool(samples.batches)
     scheme = " and ".join([*["groups"] * grouped, *["batches"] * lots]) or "free"
     sizes = tested_sizes(procedure.estimator, samples.X.shape[1])
-    none = Verdict(
-        answer="not tested",
-        p_value=None,
-        n_draws=0,
-        at_most=False,
-        stopped_early=False,
-        statistic="sizes" if sizes else "procedure",
-        statistic_sizes=sizes,
-        scheme=scheme,
-        observed=None,
-        draws=(),
-        interval=None,
-        chance=1 / samples.n_classes,
-        reason="no test",
-    )
+    none = Verdict("sizes" if sizes else "procedure", sizes, scheme, 1 / samples.n_classes)
     if not n_permutations:
         return none
     if not can_permute(samples.codes, *exchangeable_units(samples)):
@@ -270,19 +260,17 @@ def run_test(
     values: list[float] = []
     exceeds: list[bool] = []
     wanted = n_permutations
-    step = 10 + -10 % max(1, effective_n_jobs(n_jobs))  # a multiple of the workers
     while len(exceeds) < wanted:
-        last = min(len(values) + step, wanted)
-        draws = range(len(values) + 1, last + 1)
-        pieces = [(procedure, path, sizes, seed, draw) for draw in draws]
+        first, last = len(values) + 1, min(len(values) + _step(exceeds, n_jobs), wanted)
+        pieces = [(procedure, path, sizes, seed, draw) for draw in range(first, last + 1)]
         for value in run_pieces(statistic, pieces, n_jobs=n_jobs):
             values.append(value)
             # equal counts give equal scores only up to rounding
             if len(exceeds) < wanted:
                 exceeds.append(value >= observed - 1e-12)
                 wanted = draws_wanted(exceeds, n_permutations)
-            if progress is not None:
-                progress(PERMUTATIONS, min(len(values), wanted), wanted)
+            if progress is not None and len(values) <= wanted:
+                progress(PERMUTATIONS, len(values), wanted)
     p_value, n_draws, stopped = sequential_p_value(exceeds)
     return replace(
         none,

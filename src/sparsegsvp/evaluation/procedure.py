@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import has_fit_parameter
@@ -24,7 +25,7 @@ from sklearn.utils.validation import has_fit_parameter
 from .._typing import Float64Array, IntArray
 from .._validate import close_names, find_columns
 from ..estimators import GSVPSVM, GSVPSVMCV, Panel
-from ..estimators.center import takes_batch
+from ..estimators.pipeline import takes_batch
 from .cache import digest
 from .splits import Fold, Samples
 
@@ -35,6 +36,11 @@ TESTED_SIZES = (1, 3, 10)
 
 
 # -------------------------------------------------------------------------------- fitting
+
+
+def make_imputer() -> SimpleImputer:
+    """Return the step that fills gaps by medians; a column without values stays, as zeros."""
+    return SimpleImputer(strategy="median", keep_empty_features=True)
 
 
 def last_step(model: Any) -> Any:
@@ -64,8 +70,7 @@ def fit_parameters(
     """Return the keywords by which an estimator takes groups, batches and weights, if it does."""
     steps = estimator.steps if isinstance(estimator, Pipeline) else [("", estimator)]
     prefix = f"{steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
-    last = steps[-1][1]
-    given = {}
+    last, given = steps[-1][1], {}
     if groups is not None and _takes_groups(last):
         given[f"{prefix}groups"] = groups
     if sample_weight is not None and has_fit_parameter(last, "sample_weight"):
@@ -76,27 +81,45 @@ def fit_parameters(
 
 
 def _takes_groups(estimator: Any) -> bool:
-    if has_fit_parameter(estimator, "groups"):
-        return True
-    parameters = inspect.signature(estimator.fit).parameters.values()
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
-    return takes_any and "cv" in estimator.get_params(deep=False)
+    parameters = inspect.signature(estimator.fit).parameters
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    return "groups" in parameters or (takes_any and "cv" in estimator.get_params(deep=False))
+
+
+def inner_steps(estimator: Any) -> list[tuple[str, Any]]:
+    """Return the steps of a pipeline before the last that do anything; none of other estimators."""
+    steps = estimator.steps[:-1] if isinstance(estimator, Pipeline) else []
+    return [(name, step) for name, step in steps if step is not None and step != "passthrough"]
 
 
 @dataclass(frozen=True)
 class Procedure:
-    """An estimator with the samples that clones of it are fitted on and tested with."""
+    """An estimator with the samples that clones of it are fitted on and tested with.
+
+    ``params`` are more parameters of fit; of those as long as X every fit gets its rows.
+    """
 
     estimator: Any
     samples: Samples
+    params: Mapping[str, Any] = field(default_factory=dict)
 
-    def labels(self, codes: IntArray | None) -> NDArray[Any]:
-        """Return the samples' labels, or those of other codes."""
-        return self.samples.y if codes is None else self.samples.classes[codes]
+    def _of(self, name: str, rows: IntArray) -> NDArray[Any] | None:
+        """Return groups, or the first batch variable, of some rows."""
+        values: NDArray[Any] | None = self.samples.groups
+        if name == "batch":
+            values = next(iter(self.samples.batches.values()), None)
+        return None if values is None else values[rows]
+
+    def _labels(self, rows: IntArray, codes: IntArray | None) -> NDArray[Any]:
+        return self.samples.y[rows] if codes is None else self.samples.classes[codes[rows]]
 
     def fit(self, rows: IntArray, seed: int, codes: IntArray | None = None) -> Any:
         """Return a clone, its seeds set, fitted on some rows, with other labels if given."""
-        X, y, given = self._training(self.estimator, rows, codes)
+        given = fit_parameters(self.estimator, self._of("groups", rows), self._of("batch", rows))
+        for name, value in self.params.items():
+            long = np.shape(value)[:1] == self.samples.codes.shape
+            given[name] = _safe_indexing(value, rows) if long else value
+        X, y = _safe_indexing(self.samples.X, rows), self._labels(rows, codes)
         return with_seed(clone(self.estimator), seed).fit(X, y, **given)
 
     def fit_sizes(
@@ -109,53 +132,30 @@ class Procedure:
         sizes_only: bool = False,
     ) -> SizedFits:
         """Return a clone and models of several sizes, from one path, fitted on some rows."""
-        estimator = with_seed(clone(self.estimator), seed)
-        X, y, given = self._training(estimator, rows, codes)
-        steps: list[tuple[str, Any]] = []
-        if isinstance(estimator, Pipeline):
-            for name, step in estimator.steps[:-1]:
-                if step is None or step == "passthrough":
-                    continue
-                own = {
-                    key.split("__", 1)[1]: v for key, v in given.items() if key == f"{name}__batch"
-                }
-                X = step.fit_transform(X, y, **own)
-                steps.append((name, step))
-        last = last_step(estimator)
+        estimator, y = with_seed(clone(self.estimator), seed), self._labels(rows, codes)
+        steps, last = inner_steps(estimator), last_step(estimator)
+        X = self.prepare(steps, rows, y, fit=True)
         if sizes_only:
             return SizedFits(None, self.estimator, steps, last.fit_path(X, y, list(sizes)))
-        own = fit_parameters(last, self._groups(rows))
-        return SizedFits(estimator, self.estimator, steps, last.fit_with_path(X, y, sizes, **own))
+        given = fit_parameters(last, self._of("groups", rows))
+        return SizedFits(estimator, self.estimator, steps, last.fit_with_path(X, y, sizes, **given))
 
-    def _training(
-        self, estimator: Any, rows: IntArray, codes: IntArray | None
-    ) -> tuple[Any, NDArray[Any], dict[str, Any]]:
-        samples = self.samples
-        given = fit_parameters(estimator, self._groups(rows), self._batch(rows))
-        return _safe_indexing(samples.X, rows), self.labels(codes)[rows], given
-
-    def _groups(self, rows: IntArray) -> NDArray[Any] | None:
-        return None if self.samples.groups is None else self.samples.groups[rows]
-
-    def _batch(self, rows: IntArray) -> NDArray[np.str_] | None:
-        return next((values[rows] for values in self.samples.batches.values()), None)
-
-    def prepare(self, steps: Sequence[tuple[str, Any]], rows: IntArray) -> Any:
-        """Return rows as fitted steps of a pipeline transform them."""
+    def prepare(
+        self, steps: Sequence[tuple[str, Any]], rows: IntArray, y: Any = None, *, fit: bool = False
+    ) -> Any:
+        """Return rows as steps of a pipeline transform them, fitted on them first if asked."""
         X = _safe_indexing(self.samples.X, rows)
         for _, step in steps:
-            if hasattr(step, "transform"):
-                more = {"batch": self._batch(rows)} if takes_batch(step) else {}
-                X = step.transform(X, **more)
+            more = {"batch": self._of("batch", rows)} if takes_batch(step) else {}
+            X = step.fit_transform(X, y, **more) if fit else step.transform(X, **more)
         return X
 
     def predict(self, model: Any, rows: IntArray) -> Answer:
         """Return what a fitted clone says of some rows."""
-        if isinstance(model, Pipeline) and any(takes_batch(step) for _, step in model.steps):
-            X, model = self.prepare(model.steps[:-1], rows), model.steps[-1][1]
-        else:
-            X = _safe_indexing(self.samples.X, rows)
-        return answer(model, X, self.samples.classes)
+        steps = inner_steps(model)
+        if any(takes_batch(step) for _, step in steps):
+            return answer(model.steps[-1][1], self.prepare(steps, rows), self.samples.classes)
+        return answer(model, _safe_indexing(self.samples.X, rows), self.samples.classes)
 
 
 @dataclass(frozen=True)
@@ -225,18 +225,12 @@ class PathScores:
     @classmethod
     def of(cls, procedure: Procedure, sizes: Sequence[int], seed: int) -> PathScores | None:
         """Return the scores of a procedure's path; None if it has none, or selects before it."""
-        last, steps = last_step(procedure.estimator), []
-        if isinstance(procedure.estimator, Pipeline):
-            steps = clone(procedure.estimator).steps[:-1]
+        last, steps = last_step(procedure.estimator), inner_steps(clone(procedure.estimator))
         if not hasattr(last, "fit_path") or any(_looks_at_labels(step) for _, step in steps):
             return None
         samples = procedure.samples
         rows = samples.order
-        X = _safe_indexing(samples.X, rows)
-        for _, step in steps:
-            if hasattr(step, "fit_transform"):
-                more = {"batch": procedure._batch(rows)} if takes_batch(step) else {}
-                X = step.fit_transform(X, **more)
+        X = procedure.prepare(steps, rows, fit=True)
         shared = ("tau", "clip", "max_correlation", "penalty_factor", "standardize")
         options = {name: last.get_params(deep=False)[name] for name in shared}
         if options["tau"] is None:
@@ -257,8 +251,6 @@ class PathScores:
 
 def _looks_at_labels(step: Any) -> bool:
     """Tell whether a step of a pipeline may use the labels."""
-    if step is None or step == "passthrough":
-        return False
     return bool(get_tags(step).target_tags.required) or hasattr(step, "predict")
 
 
@@ -275,11 +267,9 @@ class Answer:
     distances: Float64Array | None = None
 
 
-def answer(model: Any, X: Any, classes: NDArray[Any], *, labels_only: bool = False) -> Answer:
+def answer(model: Any, X: Any, classes: NDArray[Any]) -> Answer:
     """Return what a model says of rows of X, for all the classes of the samples."""
     predicted = np.searchsorted(classes, model.predict(X))
-    if labels_only:
-        return Answer(predicted, None, None)
     decision, proba = class_scores(model, X)
     distances = None
     planes = getattr(model, "distances", None)
@@ -343,9 +333,7 @@ def selected_features(model: Any, n_features: int) -> IntArray | None:
 def ranked_features(model: Any, n_features: int) -> IntArray:
     """Return the input features a fitted estimator ranks, most important first.
 
-    Read from ``feature_order_``, else the size of ``coef_``, ``ranking_``, ``scores_`` or
-    ``feature_importances_``; features with weight zero are not ranked. In a pipeline the
-    last ranking step comes first and earlier ones continue where it ends.
+    In a pipeline the last ranking step comes first and earlier ones continue where it ends.
     """
     order: list[int] = []
     for step, columns in _trace(model, n_features):
@@ -369,22 +357,19 @@ def exact_panel(model: Any, size: int, n_features: int) -> IntArray:
         )
     own = order[:0] if own is None else own
     inside = np.isin(order, own)
-    unranked = np.setdiff1d(own, order)
-    return np.concatenate([order[inside], unranked, order[~inside]])[:size]
+    return np.concatenate([order[inside], np.setdiff1d(own, order), order[~inside]])[:size]
 
 
 def _trace(model: Any, n_features: int) -> Iterator[tuple[Any, IntArray | None]]:
     """Yield each step with the input columns it sees (None once they cannot be traced)."""
     while hasattr(model, "best_estimator_"):
         model = model.best_estimator_
+    steps = [model]
+    if isinstance(model, Pipeline):
+        steps = [step for _, step in (*inner_steps(model), model.steps[-1])]
     columns: IntArray | None = np.arange(n_features)
-    if not isinstance(model, Pipeline):
-        yield model, columns
-        return
-    steps = [step for _, step in model.steps if step is not None and step != "passthrough"]
     for step, following in zip(steps, [*steps[1:], None]):
-        for inner, _ in _trace(step, 0) if hasattr(step, "best_estimator_") else [(step, None)]:
-            yield inner, columns
+        yield getattr(step, "best_estimator_", step), columns
         if columns is not None and following is not None:
             kept = _kept_columns(step, columns.size, following)
             columns = None if kept is None else columns[kept]
@@ -425,6 +410,7 @@ def _support(step: Any) -> IntArray | None:
 
 
 def _order(step: Any) -> IntArray | None:
+    """Return ``feature_order_``, or what weights, ``ranking_`` or ``scores_`` rank first."""
     if hasattr(step, "feature_order_"):
         return np.asarray(step.feature_order_, dtype=np.intp)
     weights = _weights(step)
@@ -433,8 +419,7 @@ def _order(step: Any) -> IntArray | None:
     if hasattr(step, "ranking_"):
         return np.argsort(np.asarray(step.ranking_), kind="stable")
     if hasattr(step, "scores_"):
-        scores = np.asarray(step.scores_, dtype=np.float64)
-        return np.argsort(-np.where(np.isnan(scores), -np.inf, scores), kind="stable")
+        return np.argsort(-np.nan_to_num(step.scores_, nan=-np.inf), kind="stable")
     # SelectFromModel ranks by what it wraps
     return _order(step.estimator_) if hasattr(step, "estimator_") else None
 

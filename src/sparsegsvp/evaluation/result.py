@@ -13,34 +13,15 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.metrics import confusion_matrix, roc_curve
 
-from .._typing import BoolArray, Float64Array, IntArray, Record
+from .. import metrics
+from .._typing import Float64Array, IntArray, Record
 from .._validate import check_real
-from ..metrics import (
-    Calibration,
-    Difference,
-    Interval,
-    auc_interval,
-    calibration_curve,
-    calibration_line,
-    decision_curve,
-    delong_variance,
-    fold_variance,
-    mean_interval,
-    move_prior,
-    paired_differences,
-    predictive_values,
-    rate_interval,
-    threshold_counts,
-    threshold_table,
-)
-from ..metrics.roc import area
-from .cache import plain
+from ..metrics import Calibration, Difference, Interval
 from .splits import Fold, Samples, holdout_ratio
 
 if TYPE_CHECKING:
-    from .batches import BatchAudit
+    from .external import BatchAudit
     from .permutation import Verdict
     from .stability import PanelStability
 
@@ -64,108 +45,7 @@ def frame(columns: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Any:
     return pd.DataFrame(columns)
 
 
-# ------------------------------------------------------------------ two classes with probabilities
-
-
-@dataclass(frozen=True)
-class Probabilities:
-    """Probabilities of the positive class of two, one row for each prediction."""
-
-    y: BoolArray
-    p: Float64Array
-    share: float  # of positives among the samples, which the probabilities are for
-    own: float  # the probability at which the model's labels change
-    n_repeats: int
-    trials: tuple[float, float]  # independent positives and negatives
-
-
-class Scored:
-    """A result with scores and, of two classes, what follows from probabilities."""
-
-    scores: dict[str, Interval]
-    level: float
-
-    def _probabilities(self) -> Probabilities | None:
-        raise NotImplementedError
-
-    def _rates(self, level: float) -> tuple[Interval, Interval] | None:
-        """Return sensitivity and specificity at a level; None unless there are two classes."""
-        raise NotImplementedError
-
-    def to_frame(self) -> Any:
-        """Return the scores as a data frame: score, value, low and high."""
-        rows = [(name, s.value, s.low, s.high) for name, s in self.scores.items()]
-        return frame(dict(zip(("score", "value", "low", "high"), map(list, zip(*rows)))))
-
-    def predictive_values(self, prevalence: float | None = None) -> dict[str, Interval]:
-        """Return ``ppv`` and ``npv`` at a prevalence, by default that of the samples.
-
-        Empty with more than two classes; one is left out where no sample is called so.
-        """
-        rates = self._rates(self.level**0.5)
-        share = getattr(self, "prevalence", None) if prevalence is None else prevalence
-        return {} if rates is None or share is None else predictive_values(*rates, share)
-
-    def thresholds(self, prevalence: float | None = None) -> Any:
-        """Return rates, predictive values and net benefit at thresholds as a data frame.
-
-        None without probabilities of two classes; at the samples' prevalence if none is given.
-        """
-        known, share = self._probabilities(), self._share(prevalence)
-        if known is None:
-            return None
-        own = float(move_prior([known.own], known.share, share)[0])
-        options: dict[str, Any] = {"prior": known.share, "prevalence": share, "own": own}
-        options |= {"trials": known.trials, "level": self.level}
-        return frame(threshold_table(known.y, known.p, **options))
-
-    def slider(self) -> Any:
-        """Return who is called positive at any threshold, as a data frame.
-
-        ``threshold`` is for equal shares of the classes, so that it can be moved to any
-        prevalence; ``tp``, ``fp``, ``tn`` and ``fn`` are means over the repeats.
-        """
-        known = self._probabilities()
-        if known is None:
-            return None
-        counts = threshold_counts(known.y, move_prior(known.p, known.share, "equal"))
-        divided = {name: counts[name] / known.n_repeats for name in ("tp", "fp", "tn", "fn")}
-        return frame({"threshold": counts["threshold"], **divided})
-
-    def decision_curve(self, prevalence: float | None = None) -> Any:
-        """Return net benefit against the threshold as a data frame; see `thresholds`."""
-        known, share = self._probabilities(), self._share(prevalence)
-        if known is None:
-            return None
-        options: dict[str, Any] = {"trials": known.trials, "level": self.level}
-        return frame(
-            decision_curve(known.y, known.p, prior=known.share, prevalence=share, **options)
-        )
-
-    def calibration_curve(self, n_bins: int = 5) -> Any:
-        """Return predicted and observed shares of positives in bins as a data frame."""
-        known = self._probabilities()
-        return None if known is None else frame(calibration_curve(known.y, known.p, n_bins=n_bins))
-
-    def _share(self, prevalence: float | None) -> float:
-        if prevalence is None:
-            return float(getattr(self, "prevalence", None) or 0.5)
-        return check_real("prevalence", prevalence, above=0, below=1)
-
-    def _curves(self) -> dict[str, Any]:
-        """Return what a page draws of the probabilities, as columns."""
-        if self._probabilities() is None:
-            return {}
-        made = {
-            "thresholds": self.thresholds(),
-            "slider": self.slider(),
-            "decision_curve": self.decision_curve(),
-            "calibration_curve": self.calibration_curve(),
-        }
-        return {name: table.to_dict("list") for name, table in made.items()}
-
-
-# -------------------------------------------------------------------------------- out of fold
+# -------------------------------------------------------------------- predictions and scores
 
 
 @dataclass(frozen=True)
@@ -182,7 +62,7 @@ class OutOfFold:
     predicted: IntArray
     decision: Float64Array | None
     proba: Float64Array | None
-    distances: Float64Array | None
+    distances: Float64Array | None = None
 
     @classmethod
     def gather(cls, codes: IntArray, folds: Sequence[Fold], answers: Sequence[Any]) -> OutOfFold:
@@ -194,16 +74,10 @@ class OutOfFold:
 
         sample = np.concatenate([fold.test for fold in folds])
         sizes = [fold.test.size for fold in folds]
-        return cls(
-            sample,
-            np.repeat([fold.repeat for fold in folds], sizes),
-            np.repeat([fold.index for fold in folds], sizes),
-            codes[sample],
-            joined("predicted"),
-            joined("decision"),
-            joined("proba"),
-            joined("distances"),
-        )
+        repeat = np.repeat([fold.repeat for fold in folds], sizes)
+        index = np.repeat([fold.index for fold in folds], sizes)
+        tables = [joined(name) for name in ("predicted", "decision", "proba", "distances")]
+        return cls(sample, repeat, index, codes[sample], *tables)
 
     @cached_property
     def parts(self) -> list[IntArray]:
@@ -216,64 +90,85 @@ class OutOfFold:
         """Number of repeats."""
         return int(np.unique(self.repeat).size)
 
-    def recalls(self, n_classes: int) -> Float64Array:
-        """Share of each class that is recognised, over all repeats."""
-        return np.array([np.mean(self.predicted[self.truth == k] == k) for k in range(n_classes)])
+    def confusion(self, n_classes: int) -> Float64Array:
+        """Samples by true (rows) and predicted class (columns), the mean over the repeats."""
+        cells = np.bincount(self.truth * n_classes + self.predicted, minlength=n_classes**2)
+        return cells.reshape(n_classes, n_classes) / self.n_repeats
+
+    def recalls(self, n_classes: int, rows: Any = slice(None)) -> Float64Array:
+        """Share of each class that is recognised, of all predictions or some; nan without any."""
+        truth, right = self.truth[rows], self.predicted[rows] == self.truth[rows]
+        totals = np.bincount(truth, minlength=n_classes)
+        hits = np.bincount(truth[right], minlength=n_classes)
+        return np.where(totals > 0, hits / np.maximum(totals, 1), np.nan)
 
     def fold_accuracies(self, n_classes: int) -> Float64Array:
         """Balanced accuracy of each fold, over the classes that it tests."""
-        values = []
-        for rows in self.parts:
-            truth, right = self.truth[rows], self.predicted[rows] == self.truth[rows]
-            present = [k for k in range(n_classes) if np.any(truth == k)]
-            values.append(np.mean([right[truth == k].mean() for k in present]))
-        return np.array(values)
+        return np.array([np.nanmean(self.recalls(n_classes, rows)) for rows in self.parts])
 
     def fold_areas(self, n_classes: int, positive: int) -> tuple[Float64Array, Float64Array]:
         """Area of each fold with DeLong's variance, means of one against the rest with K > 2."""
         ones = [positive] if n_classes == 2 else range(n_classes)
-        areas: list[Any] = []
-        variances: list[Any] = []
-        for rows in self.parts:
+        numbers = np.full((len(self.parts), 2), np.nan)
+        for number, rows in zip(numbers, self.parts):
             truth = self.truth[rows]
-            if self.decision is None or np.unique(truth).size < n_classes:
-                areas.append(np.nan)
-                variances.append(np.nan)
-                continue
-            pairs = [(truth == k, self.decision[rows, k]) for k in ones]
-            areas.append(np.mean([area(*pair) for pair in pairs]))
-            variances.append(np.mean([delong_variance(*pair) for pair in pairs]))
-        return np.array(areas), np.array(variances)
+            if self.decision is not None and np.unique(truth).size == n_classes:
+                pairs = [
+                    metrics.area_and_variance(truth == k, self.decision[rows, k]) for k in ones
+                ]
+                number[:] = np.mean(pairs, axis=0)
+        return numbers[:, 0], numbers[:, 1]
 
 
 @dataclass(frozen=True)
 class Scoring:
-    """What turns predictions out of fold into scores with intervals."""
+    """What turns predictions into scores with intervals.
 
-    codes: IntArray
-    n_features: int
+    Those of a procedure in folds, or exact ones of one model on samples that it has not seen.
+    """
+
     units: Float64Array  # independent samples of each class
-    n_splits: int
-    ratio: float
+    n_samples: int
     positive: int
     level: float
+    n_splits: int = 1
+    ratio: float = 0.0
+    exact: bool = False
 
     @classmethod
     def of(cls, samples: Samples, folds: Sequence[Fold], positive: int, level: float) -> Scoring:
         """Return the scoring of samples that were split into folds."""
         n_splits = max(fold.index for fold in folds) + 1
-        ratio, shape = holdout_ratio(folds), samples.X.shape
-        return cls(samples.codes, shape[1], samples.units, n_splits, ratio, positive, level)
+        n, ratio = samples.codes.size, holdout_ratio(folds)
+        return cls(samples.units, n, positive, level, n_splits, ratio)
+
+    def rate(self, share: float, total: float, level: float | None = None) -> Interval:
+        """Return the interval of a share of independent samples."""
+        level = self.level if level is None else level
+        if self.exact:
+            return metrics.exact_interval(round(share * total), int(total), level=level)
+        return metrics.rate_interval([share], [total], level=level)
+
+    def rates(self, found: OutOfFold, level: float) -> tuple[Interval, Interval] | None:
+        """Return sensitivity and specificity; None unless there are samples of two classes."""
+        if self.units.size != 2 or not self.units.all():
+            return None
+        recalls, one = found.recalls(2), self.positive
+        pairs = [self.rate(recalls[j], self.units[j], level) for j in (one, 1 - one)]
+        return pairs[0], pairs[1]
 
     def balanced_accuracy(self, found: OutOfFold) -> Interval:
         """Return the mean of the recalls, of all repeats together."""
         k = self.units.size
-        return rate_interval(
-            found.recalls(k),
-            self.units,
-            fold_scores=found.fold_accuracies(k),
-            ratio=self.ratio,
-            level=self.level,
+        recalls = found.recalls(k)
+        if self.exact:
+            hits = [round(hit) for hit in recalls * self.units]
+            return metrics.recall_mean_interval(
+                hits, [int(n) for n in self.units], level=self.level
+            )
+        options: dict[str, Any] = {"ratio": self.ratio, "level": self.level}
+        return metrics.rate_interval(
+            recalls, self.units, fold_scores=found.fold_accuracies(k), **options
         )
 
     def roc_auc(self, found: OutOfFold) -> Interval | None:
@@ -282,58 +177,167 @@ class Scoring:
         if not np.isfinite(areas).any():
             return None
         # with groups, each counts once
-        variances = variances * (self.codes.size / self.units.sum())
+        variances = variances * (self.n_samples / self.units.sum())
         options: dict[str, Any] = {"n_splits": self.n_splits, "ratio": self.ratio}
-        return auc_interval(areas, variances, self.units, **options, level=self.level)
+        return metrics.auc_interval(areas, variances, self.units, **options, level=self.level)
 
-    def recall(self, found: OutOfFold, k: int, level: float) -> Interval:
-        """Return the share of a class that is recognised."""
-        rate = found.recalls(self.units.size)[k]
-        return rate_interval([rate], [self.units[k]], level=level)
+    def brier(self, found: OutOfFold) -> Interval | None:
+        """Return the mean squared error of the probabilities, half of it summed over classes."""
+        if found.proba is None:
+            return None
+        target = np.eye(self.units.size)[found.truth]
+        errors = np.sum((found.proba - target) ** 2, axis=1) / 2
+        folds = None if self.exact else [errors[rows].mean() for rows in found.parts]
+        variance = float(errors.var(ddof=1) / self.units.sum()) if errors.size > 1 else np.inf
+        options: dict[str, Any] = {"ratio": self.ratio, "level": self.level}
+        return metrics.mean_interval(float(errors.mean()), variance, fold_scores=folds, **options)
 
     def calibration(self, found: OutOfFold) -> Calibration | None:
         """Return intercept and slope of two classes with probabilities."""
         if self.units.size != 2 or found.proba is None:
             return None
         truth, proba = found.truth == self.positive, found.proba[:, self.positive]
-        return calibration_line(truth, proba, weight=1 / found.n_repeats, level=self.level)
+        return metrics.calibration_line(truth, proba, weight=1 / found.n_repeats, level=self.level)
 
     def all(
-        self, found: OutOfFold, classes: Sequence[Any], prevalence: float
+        self, found: OutOfFold, classes: Sequence[Any], prevalence: float | None
     ) -> dict[str, Interval]:
         """Return every score that the predictions allow."""
-        k = self.units.size
-        scores = {"balanced_accuracy": self.balanced_accuracy(found)}
-        ranked = self.roc_auc(found)
-        if ranked is not None:
-            scores["roc_auc"] = ranked
+        scores: dict[str, Interval | None] = {}
+        if self.units.all():
+            scores["balanced_accuracy"] = self.balanced_accuracy(found)
+            scores["roc_auc"] = self.roc_auc(found)
+        recalls, k = found.recalls(self.units.size), self.units.size
+        known = {j: self.rate(recalls[j], n) for j, n in enumerate(self.units) if n}
         if k == 2:
-            one = self.positive
-            scores["sensitivity"] = self.recall(found, one, self.level)
-            scores["specificity"] = self.recall(found, 1 - one, self.level)
-            rates = [self.recall(found, j, self.level**0.5) for j in (one, 1 - one)]
-            scores |= predictive_values(rates[0], rates[1], prevalence)
-        right = found.predicted == found.truth
-        scores["accuracy"] = rate_interval([right.mean()], [self.units.sum()], level=self.level)
-        if found.proba is not None:
-            target = np.eye(k)[found.truth]
-            errors = np.sum((found.proba - target) ** 2, axis=1) / 2
-            folds = [errors[rows].mean() for rows in found.parts]
-            variance = float(errors.var(ddof=1) / self.units.sum())
-            scores["brier"] = mean_interval(
-                float(errors.mean()),
-                variance,
-                fold_scores=folds,
-                ratio=self.ratio,
-                level=self.level,
-            )
+            scores["sensitivity"] = known.get(self.positive)
+            scores["specificity"] = known.get(1 - self.positive)
+            each = self.rates(found, self.level**0.5)
+            if each is not None and prevalence is not None:
+                scores |= metrics.predictive_values(*each, prevalence)
+        scores["accuracy"] = self.rate(np.mean(found.predicted == found.truth), self.units.sum())
+        scores["brier"] = self.brier(found)
         if k > 2:
-            for j, label in enumerate(classes):
-                scores[f"recall {label}"] = self.recall(found, j, self.level)
-        return scores
+            scores |= {f"recall {classes[j]}": recall for j, recall in known.items()}
+        return {name: score for name, score in scores.items() if score is not None}
 
 
-# -------------------------------------------------------------------------------- the result
+# -------------------------------------------------------------------------------- the results
+
+
+@dataclass(frozen=True, repr=False)
+class Scored:
+    """Predictions with their scores and, of two classes, what follows from probabilities."""
+
+    classes: tuple[Any, ...]
+    positive: Any
+    class_counts: tuple[int, ...]
+    prevalence: float | None
+    scores: dict[str, Interval]
+    calibration: Calibration | None
+    flags: tuple[Flag, ...]
+    out_of_fold: OutOfFold
+    scoring: Scoring
+    own_threshold: float  # probability, at the samples' shares, where the model's labels change
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__}: {self.n_samples} samples"]
+        for name, s in self.scores.items():
+            lines.append(f"  {name}: {s.value:.3f} ({s.low:.3f} to {s.high:.3f})")
+        return "\n".join(lines)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return sum(self.class_counts)
+
+    @property
+    def confusion(self) -> Float64Array:
+        """Samples by true (rows) and predicted class (columns), the mean over the repeats."""
+        return self.out_of_fold.confusion(len(self.classes))
+
+    def to_frame(self) -> Any:
+        """Return the scores as a data frame: score, value, low and high."""
+        rows = [(name, s.value, s.low, s.high) for name, s in self.scores.items()]
+        return frame(dict(zip(("score", "value", "low", "high"), map(list, zip(*rows)))))
+
+    def predictive_values(self, prevalence: float | None = None) -> dict[str, Interval]:
+        """Return ``ppv`` and ``npv`` at a prevalence, by default that of the samples.
+
+        Empty with more than two classes; one is left out where no sample is called so.
+        """
+        rates = self.scoring.rates(self.out_of_fold, self.scoring.level**0.5)
+        share = self.prevalence if prevalence is None else prevalence
+        return {} if rates is None or share is None else metrics.predictive_values(*rates, share)
+
+    def _probabilities(self, prevalence: float | None) -> tuple[Any, Any, dict[str, Any]] | None:
+        """Return positives, their probabilities and how to read them; None without."""
+        found, scoring = self.out_of_fold, self.scoring
+        if self.positive is None or found.proba is None or self.prevalence is None:
+            return None
+        if prevalence is not None:
+            check_real("prevalence", prevalence, above=0, below=1)
+        y, one = found.truth == scoring.positive, scoring.positive
+        options: dict[str, Any] = {"prior": float(y.mean()), "level": scoring.level}
+        options["prevalence"] = self.prevalence if prevalence is None else prevalence
+        options["trials"] = (float(scoring.units[one]), float(scoring.units[1 - one]))
+        return y, found.proba[:, one], options
+
+    def thresholds(self, prevalence: float | None = None) -> Any:
+        """Return rates, predictive values and net benefit at thresholds as a data frame.
+
+        None without probabilities of two classes; at the samples' prevalence if none is given.
+        """
+        known = self._probabilities(prevalence)
+        if known is None:
+            return None
+        y, p, options = known
+        own = metrics.move_prior([self.own_threshold], options["prior"], options["prevalence"])
+        return frame(metrics.threshold_table(y, p, own=float(own[0]), **options))
+
+    def slider(self) -> Any:
+        """Return who is called positive at any threshold, as a data frame.
+
+        ``threshold`` is for equal shares of the classes, so that it can be moved to any
+        prevalence; ``tp``, ``fp``, ``tn`` and ``fn`` are means over the repeats.
+        """
+        known = self._probabilities(None)
+        if known is None:
+            return None
+        y, p, options = known
+        counts = metrics.threshold_counts(y, metrics.move_prior(p, options["prior"], "equal"))
+        shown = {k: v / self.out_of_fold.n_repeats for k, v in counts.items() if k != "threshold"}
+        return frame({"threshold": counts["threshold"], **shown})
+
+    def decision_curve(self, prevalence: float | None = None) -> Any:
+        """Return net benefit against the threshold as a data frame; see `thresholds`."""
+        known = self._probabilities(prevalence)
+        return None if known is None else frame(metrics.decision_curve(*known[:2], **known[2]))
+
+    def calibration_curve(self, n_bins: int = 5) -> Any:
+        """Return predicted and observed shares of positives in bins as a data frame."""
+        known = self._probabilities(None)
+        return (
+            None if known is None else frame(metrics.calibration_curve(*known[:2], n_bins=n_bins))
+        )
+
+    def roc_curve(self) -> Any:
+        """Return the ROC curve; of several folds their mean at equal false positive rates."""
+        from sklearn.metrics import roc_curve
+
+        found, one = self.out_of_fold, self.scoring.positive
+        if self.positive is None or found.decision is None or min(self.class_counts) == 0:
+            return None
+        curves = []
+        for rows in found.parts:
+            truth = found.truth[rows] == one
+            if truth.any() and not truth.all():
+                curves.append(roc_curve(truth, found.decision[rows, one])[:2])
+        if len(curves) == 1:
+            return frame(dict(zip(("fpr", "tpr"), curves[0])))
+        mean = np.mean([np.interp(_GRID, *curve) for curve in curves], axis=0)
+        mean[0] = 0.0
+        return frame({"fpr": _GRID, "tpr": mean})
 
 
 @dataclass(frozen=True, repr=False)
@@ -346,7 +350,7 @@ class EvaluationResult(Scored):
         Labels, sorted, and their samples.
     positive : label or None
         The positive class of two, whose share among the samples is `prevalence`.
-    n_samples, n_features, n_groups, feature_names
+    n_features, n_groups, feature_names
         Of the table; None where there are no groups, or no names.
     prior : {"equal", "training", "given", "none"}
         What the estimator's probabilities are for: equal class shares, those of its training
@@ -370,21 +374,14 @@ class EvaluationResult(Scored):
     batches, adjusted, flags
         Audits of batches, what adjusted features do alone, what the reader has to know.
     settings, seconds : dict
-        Estimator, folds and seeds; time of each stage, which `to_dict` leaves out.
+        Estimator, folds and seeds; time of each stage.
     """
 
-    classes: tuple[Any, ...]
-    positive: Any
-    class_counts: tuple[int, ...]
-    n_samples: int
     n_features: int
     n_groups: int | None
     feature_names: tuple[str, ...] | None
-    prevalence: float | None
     prior: str
-    scores: dict[str, Interval]
     verdict: Verdict
-    calibration: Calibration | None
     panel: tuple[int, ...] | None
     panel_sizes: tuple[int, ...]
     model: Any
@@ -392,26 +389,17 @@ class EvaluationResult(Scored):
     stability: PanelStability | None
     batches: tuple[BatchAudit, ...]
     adjusted: Adjustment | None
-    flags: tuple[Flag, ...]
     settings: dict[str, Any]
-    out_of_fold: OutOfFold
-    scoring: Scoring
-    own_threshold: float
     fold_panels: tuple[tuple[int, ...], ...] | None
     sized: dict[int, OutOfFold]
     rungs: tuple[dict[str, Any], ...]
-    level: float = 0.95
     seconds: dict[str, float] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:
         p = self.verdict.p_value
-        lines = [
-            f"EvaluationResult: {self.n_samples} samples, {self.n_features} features",
-            f"  verdict: {self.verdict.answer}" + ("" if p is None else f" (p = {p:.2g})"),
-        ]
-        for name, s in self.scores.items():
-            lines.append(f"  {name}: {s.value:.3f} ({s.low:.3f} to {s.high:.3f})")
-        return "\n".join(lines)
+        said = f"  verdict: {self.verdict.answer}" + ("" if p is None else f" (p = {p:.2g})")
+        first, *rest = super().__repr__().splitlines()
+        return "\n".join([f"{first}, {self.n_features} features", said, *rest])
 
     # --- numbers
 
@@ -422,32 +410,9 @@ class EvaluationResult(Scored):
         return (float(median(sizes)), min(sizes), max(sizes)) if sizes else None
 
     @property
-    def confusion(self) -> Float64Array:
-        """Samples by true (rows) and predicted class (columns), the mean over the repeats."""
-        found = self.out_of_fold
-        labels = range(len(self.classes))
-        return confusion_matrix(found.truth, found.predicted, labels=labels) / found.n_repeats
-
-    def _rates(self, level: float) -> tuple[Interval, Interval] | None:
-        if self.positive is None:
-            return None
-        one = self.scoring.positive
-        found, scoring = self.out_of_fold, self.scoring
-        return scoring.recall(found, one, level), scoring.recall(found, 1 - one, level)
-
-    def _probabilities(self) -> Probabilities | None:
-        found, one = self.out_of_fold, self.scoring.positive
-        if self.positive is None or found.proba is None or self.prevalence is None:
-            return None
-        units = self.scoring.units
-        return Probabilities(
-            found.truth == one,
-            found.proba[:, one],
-            self.prevalence,
-            self.own_threshold,
-            found.n_repeats,
-            (float(units[one]), float(units[1 - one])),
-        )
+    def confusions(self) -> dict[int, Float64Array]:
+        """What `confusion` is for exactly k features, for each size of the ladder."""
+        return {k: found.confusion(len(self.classes)) for k, found in self.sized.items()}
 
     def at_size(self, size: int) -> EvaluationResult:
         """Return the result of exactly so many features, one of the ladder's sizes.
@@ -458,7 +423,7 @@ class EvaluationResult(Scored):
         if size not in self.models:
             raise ValueError(f"size must be one of {sorted(self.models)}, got {size!r}.")
         found, rung = self.sized[size], next(r for r in self.rungs if r["size"] == size)
-        scores = self.scoring.all(found, self.classes, self.prevalence or 0.0)
+        scores = self.scoring.all(found, self.classes, self.prevalence)
         return replace(
             self,
             out_of_fold=found,
@@ -483,13 +448,8 @@ class EvaluationResult(Scored):
         ``distance_<label>``, where the estimator has them.
         """
         found, labels = self.out_of_fold, np.array(self.classes, dtype=object)
-        columns: dict[str, Any] = {
-            "sample": found.sample,
-            "repeat": found.repeat,
-            "fold": found.fold,
-            "truth": labels[found.truth],
-            "prediction": labels[found.predicted],
-        }
+        columns = {name: getattr(found, name) for name in ("sample", "repeat", "fold")}
+        columns |= {"truth": labels[found.truth], "prediction": labels[found.predicted]}
         tables = {"probability": found.proba, "decision": found.decision}
         for name, table in {**tables, "distance": found.distances}.items():
             if table is not None:
@@ -501,7 +461,6 @@ class EvaluationResult(Scored):
     def folds(self) -> Any:
         """Every outer fold: repeat, fold, n_train, n_test, balanced_accuracy, roc_auc, size."""
         found, k = self.out_of_fold, len(self.classes)
-        areas, _ = found.fold_areas(k, self.scoring.positive)
         rows = found.parts
         n_test = np.array([part.size for part in rows])
         return frame(
@@ -511,7 +470,7 @@ class EvaluationResult(Scored):
                 "n_train": self.n_samples - n_test,
                 "n_test": n_test,
                 "balanced_accuracy": found.fold_accuracies(k),
-                "roc_auc": areas,
+                "roc_auc": found.fold_areas(k, self.scoring.positive)[0],
                 "size": self.panel_sizes or np.nan,
             }
         )
@@ -535,32 +494,19 @@ class EvaluationResult(Scored):
         """
         return frame(list(self.rungs)) if self.rungs else None
 
-    def roc_curve(self) -> Any:
-        """Return the ROC curve, averaged over the folds at equal false positive rates."""
-        found, one = self.out_of_fold, self.scoring.positive
-        if self.positive is None or found.decision is None:
-            return None
-        curves = []
-        for rows in found.parts:
-            truth = found.truth[rows] == one
-            if truth.any() and not truth.all():
-                fpr, tpr, _ = roc_curve(truth, found.decision[rows, one])
-                curves.append(np.interp(_GRID, fpr, tpr))
-        mean = np.mean(curves, axis=0)
-        mean[0] = 0.0
-        return frame({"fpr": _GRID, "tpr": mean})
+    @cached_property
+    def class_recalls(self) -> Any:
+        """The recall of each class at each size of the ladder, as a data frame; None without.
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything but models and timings, as JSON can hold it."""
-        left_out = {"model", "models", "seconds", "out_of_fold", "scoring", "rungs", "fold_panels"}
-        left_out.add("sized")
-        kept = [name for name in self.__dataclass_fields__ if name not in left_out]
-        result = {name: getattr(self, name) for name in kept}
-        tables = {"predictions": self.predictions, "folds": self.folds}
-        tables |= {"panels": self.panels, "ladder": self.ladder, "roc_curve": self.roc_curve()}
-        result |= {k: None if t is None else t.to_dict("list") for k, t in tables.items()}
-        result |= {"confusion": self.confusion, "size_range": self.size_range, **self._curves()}
-        return plain(result)
+        Columns: size, label, recall, low, high.
+        """
+        rows, units = [], self.scoring.units
+        for size, found in self.sized.items():
+            for label, share, n in zip(self.classes, found.recalls(units.size), units):
+                rate = self.scoring.rate(share, n)
+                row = {"size": size, "label": str(label), "recall": rate.value}
+                rows.append({**row, "low": rate.low, "high": rate.high})
+        return frame(rows) if rows else None
 
 
 @dataclass(frozen=True)
@@ -571,10 +517,6 @@ class Adjustment:
     names: tuple[str, ...] | None
     alone: EvaluationResult
     added: Difference
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
-        return plain({**vars(self), "alone": None, "scores": self.alone.scores})
 
 
 def paired_difference(
@@ -617,11 +559,9 @@ def paired_difference(
     True
     """
     a, b = first.out_of_fold, second.out_of_fold
-    same = first.classes == second.classes and a.sample.size == b.sample.size
-    if not same or not all(
-        np.array_equal(getattr(a, name), getattr(b, name))
-        for name in ("sample", "repeat", "fold", "truth")
-    ):
+    names = ("sample", "repeat", "fold", "truth")
+    same = all(np.array_equal(getattr(a, name), getattr(b, name)) for name in names)
+    if first.classes != second.classes or not same:
         raise ValueError(
             "the two evaluations differ in their samples or folds: evaluate both on the same rows "
             "with the same groups, n_splits, n_repeats and random_state."
@@ -631,17 +571,16 @@ def paired_difference(
     if score not in first.scores or score not in second.scores:
         raise ValueError(f"{score} is not among the scores of both evaluations.")
     value = first.scores[score].value - second.scores[score].value
-    return paired_differences(
-        [value], [difference_variance(a, b, first.scoring, score)], [len(a.parts) - 1], level=level
-    )[0]
+    variance, freedom = difference_variance(a, b, first.scoring, score), len(a.parts) - 1
+    return metrics.paired_differences([value], [variance], [freedom], level=level)[0]
 
 
 def difference_variance(a: OutOfFold, b: OutOfFold, scoring: Scoring, score: str) -> float:
     """Return the variance of a paired difference: the larger of folds' and sampling's."""
     k = scoring.units.size
     if score == "roc_auc":
-        areas = [x.fold_areas(k, scoring.positive)[0] for x in (a, b)]
-        return fold_variance(areas[0] - areas[1], scoring.ratio)
+        first, second = (x.fold_areas(k, scoring.positive)[0] for x in (a, b))
+        return metrics.fold_variance(first - second, scoring.ratio)
     gaps = (a.predicted == a.truth).astype(np.float64) - (b.predicted == b.truth)
     sampling = 0.0
     for j in range(k):
@@ -655,4 +594,4 @@ def difference_variance(a: OutOfFold, b: OutOfFold, scoring: Scoring, score: str
     folds = a.fold_accuracies(k) - b.fold_accuracies(k)
     if not gaps.any():
         return 0.0
-    return max(sampling, fold_variance(folds, scoring.ratio))
+    return max(sampling, metrics.fold_variance(folds, scoring.ratio))

@@ -7,7 +7,6 @@ in that order too, so that sums round the same way.
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
-from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._typing import Float64Array, IntArray
@@ -25,7 +24,7 @@ from .._validate import check_integer, derive_seed
 
 _BLOCK = 4_000_000  # numbers looked at at a time
 _MOST_TWINS = 3000  # rows above which samples are not searched for twins
-_TWIN_LEVEL = 0.01  # chance that a table without twins shows one
+_TWIN_LEVEL = 0.01  # chance that a table without twins shows one, and share that is worth a word
 
 
 @dataclass(frozen=True)
@@ -49,6 +48,7 @@ class Samples:
     groups: IntArray | None  # numbered in canonical order
     batches: dict[str, NDArray[np.str_]]  # by name
     order: IntArray
+    keys: NDArray[np.uint64]  # of the rows, equal for equal rows
 
     @property
     def n_classes(self) -> int:
@@ -88,13 +88,15 @@ def read_samples(X: Any, y: ArrayLike, groups: ArrayLike | None, batch: Any = No
     if groups is not None:
         names = as_texts(groups)
         check_consistent_length(labels, names)
-    order = canonical_order(X, codes, names)
+    keys = row_keys(X)
+    order = np.lexsort((np.zeros(codes.size) if names is None else names, keys, codes))
     members = None
     if names is not None:
         _, first, inverse = np.unique(names[order], return_index=True, return_inverse=True)
         members = np.empty(codes.size, dtype=np.intp)
         members[order] = np.argsort(np.argsort(first))[inverse]
-    return Samples(X, labels, codes, classes, members, check_batches(batch, codes.size), order)
+    batches = check_batches(batch, codes.size)
+    return Samples(X, labels, codes, classes, members, batches, order, keys)
 
 
 def refuse_dask(X: Any) -> None:
@@ -166,46 +168,34 @@ def _bits(values: Any) -> NDArray[np.uint64]:
     return _mix(numbers.view(np.uint64))
 
 
-def _columns(X: Any) -> Any:
-    """Return a frame's cells as numbers, columns of other cells as digests of their text."""
-    if not hasattr(X, "iloc"):
-        return X if sparse.issparse(X) else np.asarray(X)
-    if all(kind.kind in "biuf" for kind in X.dtypes):
-        return X.to_numpy()
-    columns = []
-    for j in range(X.shape[1]):
-        column = X.iloc[:, j]
-        if column.dtype.kind in "biuf":
-            columns.append(column.to_numpy(dtype=np.float64))
-        else:
-            texts = (hashlib.blake2b(str(v).encode(), digest_size=6).digest() for v in column)
-            columns.append(np.array([int.from_bytes(text, "big") for text in texts], dtype=float))
-    return np.column_stack(columns)
+def _cells(X: Any) -> Any:
+    return X if sparse.issparse(X) else np.asarray(X)
 
 
 def row_keys(X: Any) -> NDArray[np.uint64]:
     """Return one key per row, equal for equal rows, whatever the order of rows and columns.
 
     A column is known by the sum of its scrambled values, and a row by the sum of its values
-    scrambled with their columns; sums do not depend on an order.
+    scrambled with their columns; sums do not depend on an order. Texts are scrambled by letters.
     """
-    table = _columns(X)
+    table = _cells(X)
     keys = np.zeros(table.shape[0], dtype=np.uint64)
+    if table.dtype.kind not in "biuf":
+        texts = np.ascontiguousarray(table.astype(str)).view(np.uint32)
+        bits = np.zeros(table.shape, dtype=np.uint64)
+        for letter in np.moveaxis(texts.reshape(*table.shape, -1), -1, 0):
+            bits = _mix(bits ^ letter)
+        return _mix(bits ^ _mix(bits.sum(axis=0))).sum(axis=1)
+    columns = np.zeros(table.shape[1], dtype=np.uint64)
     if sparse.issparse(table):
         table = table.tocsr(copy=True)
         table.sum_duplicates()
         table.eliminate_zeros()
         bits, rows = _bits(table.data), np.repeat(np.arange(keys.size), np.diff(table.indptr))
-        columns = np.zeros(table.shape[1], dtype=np.uint64)
         np.add.at(columns, table.indices, bits)
         np.add.at(keys, rows, _mix(bits ^ _mix(columns)[table.indices]))
         return keys
-    if table.dtype.kind not in "biuf":
-        texts = [hashlib.blake2b(repr(row.tolist()).encode(), digest_size=8) for row in table]
-        return np.array([int.from_bytes(text.digest(), "big") for text in texts], dtype=np.uint64)
-    step = max(1, _BLOCK // max(1, table.shape[1]))
-    blocks = [slice(start, start + step) for start in range(0, keys.size, step)]
-    columns = np.zeros(table.shape[1], dtype=np.uint64)
+    blocks = list(gen_batches(keys.size, max(1, _BLOCK // max(1, table.shape[1]))))
     for block in blocks:
         columns += _bits(table[block]).sum(axis=0, dtype=np.uint64)
     columns = _mix(columns)
@@ -214,12 +204,6 @@ def row_keys(X: Any) -> NDArray[np.uint64]:
         cells = np.where(bits == 0, np.uint64(0), _mix(bits ^ columns))
         keys[block] = cells.sum(axis=1, dtype=np.uint64)
     return keys
-
-
-def canonical_order(X: Any, codes: IntArray, groups: NDArray[Any] | None = None) -> IntArray:
-    """Return an order of the rows that depends on the data alone, except among equal rows."""
-    names = np.zeros(codes.size) if groups is None else groups
-    return np.lexsort((names, row_keys(X), codes))
 
 
 # -------------------------------------------------------------------------------- splits
@@ -242,25 +226,22 @@ def make_folds(
     codes = (samples.codes if codes is None else codes)[samples.order]
     groups = None if samples.groups is None else samples.groups[samples.order]
     counts = np.bincount(codes)
-    if counts.min() < n_splits or (groups is not None and groups.max() + 1 < n_splits):
-        what = "samples of class" if counts.min() < n_splits else "groups, with class"
-        label = samples.classes.tolist()[counts.argmin()]
-        least = int(counts.min()) if counts.min() < n_splits else int(groups.max()) + 1  # type: ignore[union-attr]
-        raise ValueError(f"n_splits={n_splits} exceeds the {least} {what} {label!r}: use fewer.")
+    what, least = f"samples of class {samples.classes.tolist()[counts.argmin()]!r}", counts.min()
+    if least >= n_splits and groups is not None:
+        what, least = "groups", groups.max() + 1
+    if least < n_splits:
+        raise ValueError(f"n_splits={n_splits} exceeds the {least} {what}: use fewer.")
     folds = []
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
     for repeat in range(n_repeats):
-        options: dict[str, Any] = {"shuffle": True, "random_state": derive_seed(seed, repeat)}
-        kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-        parts = kind(n_splits, **options).split(codes, codes, groups)
-        for index, (train, test) in enumerate(parts):
+        parts = kind(n_splits, shuffle=True, random_state=derive_seed(seed, repeat))
+        for index, (train, test) in enumerate(parts.split(codes, codes, groups)):
+            if np.bincount(codes[train], minlength=counts.size).min() < 2:
+                raise ValueError(
+                    f"fold {index} of repeat {repeat} would train with fewer than two samples of "
+                    "a class: use more folds, or merge the groups that hold a whole class."
+                )
             folds.append(Fold(repeat, index, samples.order[train], samples.order[test]))
-    for fold in folds:
-        inside = np.bincount(codes[np.argsort(samples.order)[fold.train]], minlength=counts.size)
-        if inside.min() < 2:
-            raise ValueError(
-                f"fold {fold.index} of repeat {fold.repeat} would train with fewer than two "
-                "samples of a class: use more folds, or merge the groups that hold a whole class."
-            )
     return folds
 
 
@@ -307,12 +288,12 @@ def complementary_pair(
 # ------------------------------------------------------------ samples that occur more than once
 
 
-def count_duplicates(keys: NDArray[Any], groups: IntArray | None) -> int:
+def count_duplicates(samples: Samples) -> int:
     """Count the samples whose key also occurs in another group (any other sample without)."""
-    _, member, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    if groups is None:
+    _, member, counts = np.unique(samples.keys, return_inverse=True, return_counts=True)
+    if samples.groups is None:
         return int(counts[counts > 1].sum())
-    pairs = np.unique(np.stack([member, groups]), axis=1)
+    pairs = np.unique(np.stack([member, samples.groups]), axis=1)
     return int(counts[np.bincount(pairs[0]) > 1].sum())
 
 
@@ -330,12 +311,12 @@ def count_twins(X: Any, groups: IntArray | None) -> int:
     n = X.shape[0]
     if not 10 <= n <= _MOST_TWINS or X.shape[1] < 2:
         return 0
-    table = _columns(X)
+    table = _cells(X)
     if table.dtype.kind not in "biuf":
         return 0
-    gram, step = np.zeros((n, n)), max(1, _BLOCK // n)
-    for start in range(0, table.shape[1], step):
-        block = table[:, start : start + step]
+    gram = np.zeros((n, n))
+    for columns in gen_batches(table.shape[1], max(1, _BLOCK // n)):
+        block = table[:, columns]
         Z = np.array(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a column with no value at all
@@ -357,4 +338,5 @@ def count_twins(X: Any, groups: IntArray | None) -> int:
     dimension = np.log(2) / max(2 * float(np.median(logs[:, 2] - logs[:, 1])), 1e-12)
     alike = logs[:, 1] - logs[:, 0] > np.log(n / _TWIN_LEVEL) / dimension
     mutual = nearest[nearest[:, 0], 0] == np.arange(n)
-    return int(np.sum(mutual & (alike | alike[nearest[:, 0]])))
+    count = int(np.sum(mutual & (alike | alike[nearest[:, 0]])))
+    return count if count >= _TWIN_LEVEL * n else 0

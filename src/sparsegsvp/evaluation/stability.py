@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, _safe_indexing, get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -27,12 +27,13 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from .._typing import BoolArray, Float64Array, IntArray, Progress
+from .._typing import BoolArray, IntArray, Progress
 from .._validate import check_integer, check_real, check_seed, derive_seed, forget_fit
+from ..linalg.rows import as_rows
 from ..metrics import error_bound, nogueira_stability
-from .cache import plain, run_pieces
+from .cache import run_pieces
 from .permutation import can_permute, exchangeable_units, shuffled_codes
-from .procedure import Procedure, fit_parameters, last_step, selected_features, with_seed
+from .procedure import Procedure, fit_parameters, last_step, make_imputer, selected_features
 from .result import frame
 from .splits import Samples, complementary_pair, read_samples, refuse_dask
 
@@ -40,7 +41,9 @@ HALVES = "half samples"
 THRESHOLD = 0.6
 MIN_CORRELATION = 0.8
 PAIRS = 20
-_PAIRS, _SHUFFLES = 2, 5  # pairs of each of some shufflings of the labels
+#: What is known of panels of each size.
+COLUMNS = ("stability", "stability_noise", "chosen_again", "chosen_again_noise")
+_PAIRS, _SHUFFLES = 2, 3  # pairs of each of some shufflings of the labels
 _STREAM = 11  # keeps these seeds apart
 
 
@@ -50,38 +53,23 @@ def within_class_correlations(
     """Find the features whose pooled within-class correlation with some features is large.
 
     The total correlation would link any two features that tell the classes apart. Missing values
-    take the mean of their class.
+    take the median of their feature; of cells that are no numbers nothing is said.
     """
     table = X.to_numpy() if hasattr(X, "to_numpy") else X
-    counts = np.bincount(codes)
-    chosen = np.array(list(features), dtype=np.intp)
-    is_sparse = sparse.issparse(table)
-    if not is_sparse:
+    if not sparse.issparse(table):
         table = np.asarray(table)
         if table.dtype.kind not in "biuf":
             return {}
-    picked = table[:, chosen].toarray() if is_sparse else table[:, chosen]
-    C = _centred(np.array(picked, dtype=np.float64), codes)
-    norms = np.linalg.norm(C, axis=0)
-    C = C / np.where(norms > 0, norms, np.inf)
-    products = np.empty((chosen.size, table.shape[1]))
-    lengths = np.empty(table.shape[1])
-    step = max(1, 4_000_000 // max(1, table.shape[0]))
-    for start in range(0, table.shape[1], step):
-        block = slice(start, start + step)
-        part = table[:, block]
-        if is_sparse:
-            squares = np.asarray(part.multiply(part).sum(axis=0)).ravel()
-            H = np.eye(counts.size)[codes] / counts
-            means = np.asarray((part.T @ H).T)
-            lengths[block] = np.sqrt(np.maximum(squares - counts @ means**2, 0))
-            products[:, block] = (part.T @ C).T
-        else:
-            own = _centred(np.array(part, dtype=np.float64), codes)
-            lengths[block] = np.linalg.norm(own, axis=0)
-            products[:, block] = C.T @ own
+        if np.isnan(table.min(initial=0)):
+            table = make_imputer().fit_transform(table)
+    rows, counts = as_rows(table), np.bincount(codes)
+    chosen = np.array(list(features), dtype=np.intp)
+    means, variances = rows.class_statistics(codes, np.ones(codes.size), counts.size)
+    lengths = np.sqrt(counts @ variances)
     # a column that is constant within each class keeps only rounding errors
-    correlations = products / np.where(lengths > 1e-9, lengths, np.inf)
+    lengths = np.where(lengths > 1e-9, lengths, np.inf)
+    C = (rows.columns(chosen) - means[codes][:, chosen]) / lengths[chosen]
+    correlations = rows.tdot(C.T, exact=True) / lengths
     result = {}
     for row, feature in zip(correlations, chosen.tolist()):
         partners = np.flatnonzero(np.abs(row) >= min_correlation)
@@ -89,17 +77,6 @@ def within_class_correlations(
         order = partners[np.argsort(-np.abs(row[partners]), kind="stable")]
         result[feature] = tuple((int(j), float(np.clip(row[j], -1, 1))) for j in order)
     return result
-
-
-def _centred(columns: Float64Array, codes: IntArray) -> Float64Array:
-    """Subtract class means in place; missing values become zero."""
-    missing = np.isnan(columns)
-    columns[missing] = 0.0
-    for k in range(int(codes.max()) + 1):
-        rows = codes == k
-        columns[rows] -= columns[rows].sum(axis=0) / np.maximum((~missing[rows]).sum(axis=0), 1)
-    columns[missing] = 0.0
-    return columns
 
 
 # ---------------------------------------------------------------------- panels of half samples
@@ -121,7 +98,7 @@ def choose(
     procedure: Procedure,
     rows: IntArray,
     seed: int,
-    longest: int,
+    longest: int = 0,
     codes: IntArray | None = None,
     *,
     path_only: bool = False,
@@ -134,16 +111,25 @@ def choose(
         path = selected_features(fits.model(longest), m)
         if path is not None and path_only:
             return Choice(path, path)
-        model = fits.own
-    else:
-        model = procedure.fit(rows, seed, codes)
-    panel = selected_features(model, m)
+    panel = selected_features(fits.own if longest else procedure.fit(rows, seed, codes), m)
     if panel is None:
         raise ValueError(
             f"{type(last_step(procedure.estimator)).__name__} does not say which features it uses; "
             "give an estimator with get_support, or a linear model with coef_."
         )
     return Choice(panel, path)
+
+
+def draw_halves(samples: Samples, n_pairs: int, seed: int) -> list[IntArray]:
+    """Return the rows of complementary halves, those of a pair one after the other."""
+    pairs = (complementary_pair(samples, derive_seed(seed, 0, i)) for i in range(n_pairs))
+    halves = [half for pair in pairs for half in pair]
+    if any(np.unique(samples.codes[rows]).size < samples.n_classes for rows in halves):
+        raise ValueError(
+            "a half of the samples lacks a class: there are too few samples (or groups) of it; "
+            "use n_pairs=0, or collect more."
+        )
+    return halves
 
 
 def choose_shuffled(
@@ -177,7 +163,7 @@ def chosen_shares(
 class PanelStability:
     """Panels of complementary half samples, with shuffled labels beside them.
 
-    `index` is Nogueira's, of the procedure's own panels; `chosen_again` and `by_size` are frames.
+    `index` is Nogueira's, of the procedure's own panels; `at` has that of each size.
     """
 
     n_pairs: int
@@ -192,8 +178,6 @@ class PanelStability:
     stand_ins: dict[int, tuple[dict[str, Any], ...]]
     feature_names: tuple[str, ...] | None = None
     threshold: float = THRESHOLD
-    #: What is known of each size.
-    COLUMNS: ClassVar = ("stability", "stability_noise", "chosen_again", "chosen_again_noise")
 
     def __repr__(self) -> str:
         noise = f"{self.index_noise:.2f} with shuffled labels"
@@ -217,7 +201,9 @@ class PanelStability:
     @property
     def n_stable(self) -> int:
         """Features that at least `threshold` of the halves choose."""
-        return int(np.sum(self._frequencies() >= self.threshold - 1e-12))
+        chosen = np.concatenate([half.panel for half in self.halves])
+        shares = np.bincount(chosen, minlength=self.n_features) / len(self.halves)
+        return int(np.sum(shares >= self.threshold - 1e-12))
 
     @property
     def error_bound(self) -> float | None:
@@ -225,12 +211,6 @@ class PanelStability:
         size = float(np.mean([half.panel.size for half in self.halves]))
         bound = error_bound(size, self.n_features, self.threshold)
         return bound if bound is not None and bound < self.n_stable else None
-
-    def _frequencies(self) -> Float64Array:
-        counts = np.zeros(self.n_features)
-        for half in self.halves:
-            counts[half.panel] += 1
-        return counts / len(self.halves)
 
     def _index(self, choices: Sequence[Choice], size: int | None) -> float:
         panels = [choice.at(size).tolist() for choice in choices]
@@ -255,12 +235,7 @@ class PanelStability:
         """Return the stability of panels of a size, and how often features are chosen again."""
         again = float(np.mean(self._shares(size)[1]))
         index, noise = self._index(self.halves, size), self._noise_index(size)
-        return dict(zip(self.COLUMNS, (index, noise, again, self._noise_share(size))))
-
-    @cached_property
-    def by_size(self) -> Any:
-        """Stability of each size as a data frame: size and `COLUMNS`."""
-        return frame([{"size": size, **self.at(size)} for size in self.sizes])
+        return dict(zip(COLUMNS, (index, noise, again, self._noise_share(size))))
 
     def _shares(self, size: int | None) -> tuple[list[float], list[float]]:
         panel = self.panel if size is None else self.path[:size]
@@ -268,18 +243,10 @@ class PanelStability:
         return chosen_shares(panel, self.halves, size, near)
 
     def chosen_again(self, size: int | None = None) -> Any:
-        """Return how often each feature of a panel is chosen again, as a data frame.
+        """Return how often features of the procedure's panel, or one of `sizes`, are chosen again.
 
-        Parameters
-        ----------
-        size : int, optional
-            Size of the panel, one of `sizes`; by default the procedure's own.
-
-        Returns
-        -------
-        DataFrame
-            feature, name, frequency, with_stand_ins, noise (what with_stand_ins is on average for
-            a panel of this size with shuffled labels), stand_ins (a tuple of dicts).
+        A data frame: feature, name, frequency, with_stand_ins, noise (what with_stand_ins is on
+        average for a panel of this size with shuffled labels), stand_ins (a tuple of dicts).
         """
         if size is not None and size not in self.sizes:
             raise ValueError(f"size={size} must be one of {self.sizes}.")
@@ -293,14 +260,6 @@ class PanelStability:
         columns = {"feature": list(panel), "name": [names[f] for f in panel], "frequency": alone}
         noise = self._noise_share(len(panel))
         return frame({**columns, "with_stand_ins": joined, "noise": noise, "stand_ins": near})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
-        names = ["n_pairs", "n_shuffles", "sizes", "index", "index_noise", "size_median"]
-        names += ["n_stable", "threshold", "error_bound"]
-        tables = {"by_size": self.by_size, "chosen_again": self.chosen_again()}
-        made = {name: table.to_dict("list") for name, table in tables.items()}
-        return plain({**{name: getattr(self, name) for name in names}, **made})
 
 
 def half_samples(
@@ -327,16 +286,9 @@ def half_samples(
     path = selected_features(models[longest], m) if longest else None
     path = panel if path is None else path
     seed = derive_seed(seed, _STREAM)
-    pairs = [complementary_pair(samples, derive_seed(seed, 0, i)) for i in range(n_pairs)]
-    halves = [half for pair in pairs for half in pair]
-    if any(np.unique(samples.codes[rows]).size < samples.n_classes for rows in halves):
-        raise ValueError(
-            "a half of the samples lacks a class: there are too few samples (or groups) of it; "
-            "use n_pairs=0, or collect more."
-        )
-    shuffles = min(_SHUFFLES, n_pairs)
-    if not can_permute(samples.codes, *exchangeable_units(samples)):
-        shuffles = 0
+    halves = draw_halves(samples, n_pairs, seed)
+    free = can_permute(samples.codes, *exchangeable_units(samples))
+    shuffles = min(_SHUFFLES, n_pairs) if free else 0
     pieces: list[tuple[Any, ...]] = [
         (choose, procedure, rows, derive_seed(seed, 1, i), longest) for i, rows in enumerate(halves)
     ]
@@ -471,10 +423,8 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-            The table, as it is: frames reach the estimator as frames.
-        y : array-like of shape (n_samples,)
-            Labels.
+        X, y
+            The table and its labels: frames reach the estimator as frames.
         groups : array-like of shape (n_samples,), optional
             Samples of one group are drawn together; then the groups are what is halved.
         sample_weight : array-like of shape (n_samples,), optional
@@ -482,11 +432,6 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         **params : dict
             For the estimator, by scikit-learn's metadata routing; of arrays as long as X each half
             gets its rows.
-
-        Returns
-        -------
-        StabilitySelection
-            The fitted object.
         """
         check_integer("n_pairs", self.n_pairs, least=1)
         check_real("threshold", self.threshold, above=0, most=1)
@@ -494,48 +439,41 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         refuse_dask(X)
         forget_fit(self)
         given = X
-        missing = _takes_missing_values(self.estimator)
-        finite = "allow-nan" if missing else True
+        finite = "allow-nan" if _takes_missing_values(self.estimator) else True
         X, y = validate_data(
             self, X, y, accept_sparse="csr", ensure_min_samples=4, ensure_all_finite=finite
         )
         if hasattr(self, "feature_names_in_"):
             X = given  # it may look for names
         samples = read_samples(X, y, groups)
-        fit_params = self._fit_params(samples, groups, sample_weight, params)
-        pairs = (complementary_pair(samples, derive_seed(seed, 0, i)) for i in range(self.n_pairs))
-        halves = [half for pair in pairs for half in pair]
-        if any(np.unique(samples.codes[rows]).size < samples.n_classes for rows in halves):
-            raise ValueError("a half lacks a class: there are too few samples (or groups) of it.")
-        pieces = [
-            (self.estimator, samples, rows, fit_params, derive_seed(seed, 1, i))
-            for i, rows in enumerate(halves)
-        ]
+        procedure = Procedure(
+            self.estimator, samples, self._fit_params(samples, sample_weight, params)
+        )
+        halves = draw_halves(samples, self.n_pairs, seed)
+        pieces = [(procedure, rows, derive_seed(seed, 1, i)) for i, rows in enumerate(halves)]
         Z = np.zeros((len(halves), X.shape[1]), dtype=bool)
-        for row, panel in zip(Z, run_pieces(_select, pieces, n_jobs=self.n_jobs)):
-            row[panel] = True
+        for row, choice in zip(Z, run_pieces(choose, pieces, n_jobs=self.n_jobs)):
+            row[choice.panel] = True
         self._count(samples, Z)
         return self
 
     def _fit_params(
-        self, samples: Samples, groups: Any, sample_weight: Any, params: dict[str, Any]
+        self, samples: Samples, sample_weight: Any, params: dict[str, Any]
     ) -> dict[str, Any]:
-        """Return what the estimator's fit is given beside X and y, of all samples."""
-        weight = None
+        """Return what the estimator's fit is given beside X, y and groups, of all samples."""
+        weight = {}
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, samples.codes, dtype=np.float64)
+            checked = _check_sample_weight(sample_weight, samples.codes, dtype=np.float64)
+            weight = {"sample_weight": checked}
         if _routing_enabled():
-            given = {} if weight is None else {"sample_weight": weight}
-            return dict(process_routing(self, "fit", **given, **params).estimator.fit)
+            return dict(process_routing(self, "fit", **weight, **params).estimator.fit)
         if params:
             raise ValueError(
                 f"fit takes {sorted(params)} with scikit-learn's metadata routing alone: "
                 "sklearn.set_config(enable_metadata_routing=True)."
             )
-        own = fit_parameters(
-            self.estimator, None if groups is None else samples.groups, None, weight
-        )
-        if weight is not None and not any(key.endswith("sample_weight") for key in own):
+        own = fit_parameters(self.estimator, **weight)
+        if weight and not own:
             raise ValueError(
                 f"{type(last_step(self.estimator)).__name__} takes no sample_weight; give an "
                 "estimator that does, or leave it out."
@@ -562,12 +500,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         return self.selection_frequencies_ >= self.threshold - 1e-12
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return how parameters of fit reach the estimator.
-
-        Returns
-        -------
-        MetadataRouter
-        """
+        """Return how parameters of fit reach the estimator."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
         router = MetadataRouter(owner=self).add_self_request(self)
         return router.add(estimator=self.estimator, method_mapping=mapping)
@@ -592,23 +525,3 @@ def _takes_missing_values(estimator: Any) -> bool:
     while isinstance(estimator, Pipeline):
         estimator = estimator.steps[0][1]
     return bool(get_tags(estimator).input_tags.allow_nan)
-
-
-def _select(
-    estimator: Any, samples: Samples, rows: IntArray, params: dict[str, Any], seed: int
-) -> IntArray:
-    """Fit a clone on the rows drawn, with a seed, and return the features it selects."""
-    n = samples.codes.size
-    given = {
-        name: _safe_indexing(value, rows) if np.shape(value)[:1] == (n,) else value
-        for name, value in params.items()
-    }
-    model = with_seed(clone(estimator), seed)
-    model.fit(_safe_indexing(samples.X, rows), samples.y[rows], **given)
-    panel = selected_features(model, samples.X.shape[1])
-    if panel is None:
-        raise ValueError(
-            f"{type(estimator).__name__} does not say which features it uses; "
-            "give an estimator with get_support, or a linear model with coef_."
-        )
-    return panel

@@ -34,12 +34,11 @@ _MODULES = {
 # What other rooms of the package use.
 _INNER = {
     "errors": ("need",),
-    "files": (
-        "csv_text", "harmless", "prepare_output", "whole_folder", "workbook", "write_atomic"
-    ),
+    "files": ("prepare_output", "whole_folder", "write_atomic"),
+    "formats": ("workbook",),
     "table": ("check_cohort", "known_labels"),
-    "text": ("listed_names",),
-}  # fmt: skip
+    "text": ("csv_text", "harmless", "listed_names"),
+}
 __all__ = sorted(name for names in _MODULES.values() for name in names)
 _MODULE_OF = {n: m for rooms in (_MODULES, _INNER) for m, names in rooms.items() for n in names}
 

@@ -22,9 +22,7 @@ from .._validate import close_names
 # only `option` can put them into a message.
 _OPEN, _BETWEEN, _CLOSE = "\ue000", "\ue001", "\ue002"
 _OPTION = re.compile(f"{_OPEN}([a-z][a-z0-9_]*)(?:{_BETWEEN}([^{_OPEN}-{_CLOSE}]*))?{_CLOSE}")
-
-# Characters of a value that a message proposes; a name may have ten thousand.
-_LONGEST = 300
+_LONGEST = 300  # characters of a value that a message proposes
 
 # How a parameter is written: spell(name, value), value None where the name alone is meant.
 Spell = Callable[[str, Any], str]
@@ -55,34 +53,30 @@ class InputError(ValueError):
     a.csv: there is no column 'Class'; try --target class
     """
 
-    def __init__(self, what: str, *, where: str = "", remedy: str = "") -> None:
+    def __init__(self, what: str, where: str = "", remedy: str = "") -> None:
+        super().__init__(what, where, remedy)
         self.what, self.where, self.remedy = what, where, remedy
-        super().__init__(self.spelled(_python_spelling))
 
     def spelled(self, spell: Spell) -> str:
         """Return the message with its parameters written by ``spell(name, value)``."""
         # a file's name may hold any character, marks among them
         message = f"{one_line(self.where)}: {self.what}" if self.where else self.what
-        if self.remedy:
-            message = f"{message}; {self.remedy}"
-        return one_line(spelled(message, spell))
+        return one_line(spelled(f"{message}; {self.remedy}" if self.remedy else message, spell))
 
-    def locate(self, name: str) -> None:
-        """Put the name of the file, or what else holds the data, before the place in it."""
-        self.where = ", ".join(part for part in (name, self.where) if part)
-        self.args = (self.spelled(_python_spelling),)
+    def __str__(self) -> str:
+        return self.spelled(_python_spelling)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (self.what, self.where, self.remedy)
+    def __reduce__(self) -> tuple[Any, ...]:
+        return InputError, (self.what, self.where, self.remedy)
 
 
 @contextmanager
 def locating(name: str) -> Iterator[None]:
-    """Name the file that an `InputError` of the block is about."""
+    """Put the name of a file before the place that an `InputError` of the block names."""
     try:
         yield
     except InputError as error:
-        error.locate(name)
+        error.where = ", ".join(part for part in (name, error.where) if part)
         raise
 
 
@@ -97,10 +91,6 @@ def naming(path: str | PathLike[str]) -> Iterator[None]:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def _rebuild(what: str, where: str, remedy: str) -> InputError:
-    return InputError(what, where=where, remedy=remedy)
-
-
 def option(name: str, value: Any = None) -> str:
     """Refer to a parameter, and to the value a message proposes, which may come from a file."""
     # JSON in ASCII: whatever the value holds, no mark is among it
@@ -110,28 +100,13 @@ def option(name: str, value: Any = None) -> str:
     return f"{_OPEN}{name}{_BETWEEN}{text}{_CLOSE}"
 
 
-def role_option(role: str) -> str:
-    """Refer to the parameter that gave a column its role."""
-    return option(role.partition(":")[0])
-
-
 def spelled(text: str, spell: Spell) -> str:
     """Write the parameters that `option` marked in a text by ``spell(name, value)``."""
-
-    def written(found: re.Match[str]) -> str:
-        name, value = found.groups()
-        return spell(name, None if value is None else json.loads(value))
-
-    return _OPTION.sub(written, text)
+    return _OPTION.sub(lambda m: spell(m[1], None if m[2] is None else json.loads(m[2])), text)
 
 
 def _python_spelling(name: str, value: Any) -> str:
     return name if value is None else f"{name}={value!r}"
-
-
-def plain_text(text: str) -> str:
-    """Write the parameters as Python does: ``target``, or ``impute='median'``."""
-    return spelled(text, _python_spelling)
 
 
 def one_line(text: object) -> str:
@@ -139,27 +114,23 @@ def one_line(text: object) -> str:
     return "".join(c if c.isprintable() else " " for c in str(text))
 
 
-def error_text(error: BaseException, limit: int = 100) -> str:
+def error_text(error: BaseException) -> str:
     """Return what an error of a library says, printable and shortened."""
-    text = one_line(error).strip()
-    text = text if len(text) <= limit else f"{text[: limit - 1]}…"
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return f"{type(error).__name__}: {one_line(error).strip()[:100]}".removesuffix(": ")
 
 
 def quote(value: object, limit: int = 40) -> str:
     """Name a value from a file: in quotes, shortened, printable."""
-    text = one_line(str(value))
+    text = one_line(value)
     return f"'{text}'" if len(text) <= limit else f"'{text[: limit - 1]}…'"
 
 
 def listed(values: Iterable[object], shown: int = 5, limit: int = 40) -> str:
     """Join names into ``'a', 'b' and 3 more``."""
     items = [quote(v, limit) for v in values]
-    if len(items) <= 1:
-        return "".join(items) or "none"
-    if len(items) <= shown:
-        return ", ".join(items[:-1]) + f" and {items[-1]}"
-    return ", ".join(items[:shown]) + f" and {len(items) - shown} more"
+    if len(items) > shown:
+        items[shown:] = [f"{len(items) - shown} more"]
+    return " and ".join(part for part in (", ".join(items[:-1]), *items[-1:]) if part) or "none"
 
 
 def counted(n: int, noun: str) -> str:
@@ -175,16 +146,7 @@ def did_you_mean(name: str, candidates: Sequence[str]) -> str:
 
 def suggestion(name: str, candidates: Sequence[str]) -> str:
     """Say which of the candidates was probably meant, or what there is."""
-    close = did_you_mean(name, candidates)
-    if close:
-        return close
-    return f"there are {listed(candidates)}" if candidates else "there are none"
-
-
-def no_such(kind: str, name: str, role: str, there: Sequence[str], within: str = "") -> InputError:
-    """Return the error for a name that a parameter gave and that is not there."""
-    what = f"there is no {kind} {quote(name)}{within} ({role_option(role)})"
-    return InputError(what, remedy=suggestion(name, there))
+    return did_you_mean(name, candidates) or f"there are {listed(candidates)}"
 
 
 def need(module: str, extra: str) -> Any:
@@ -213,29 +175,20 @@ def guarded(kind: str) -> Iterator[None]:
             yield
     except (InputError, ImportError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except MemoryError as error:
-        raise InputError(
-            "reading it takes more memory than there is",
-            remedy="check the file, or read it on a larger machine",
-        ) from error
-    except BaseException as error:
-        if isinstance(error, OSError) and error.errno and not isinstance(error, gzip.BadGzipFile):
-            raise InputError(
-                f"it cannot be read ({error.strerror or one_line(error)})",
-                remedy="check the path, and that the file is yours to read",
-            ) from error
-        if _is_ours(error):
+    except BaseException as error:  # a panic of a Rust library is no Exception
+        what, remedy = f"damaged, or not {kind} ({error_text(error)})", "copy or save it again"
+        if isinstance(error, MemoryError):
+            what, remedy = "larger than there is more memory for", "read it on a larger machine"
+        elif isinstance(error, OSError) and error.errno and not isinstance(error, gzip.BadGzipFile):
+            what, remedy = f"not to be read ({error.strerror})", "check the path, and whose it is"
+        elif isinstance(error, _DEFECTS) and _raised_by(error) == __name__.partition(".")[0]:
             raise
-        raise InputError(
-            f"it is damaged, or not {kind} ({error_text(error)})",
-            remedy="copy, download or save it again",
-        ) from error
+        raise InputError(f"it is {what}", remedy=remedy) from error
 
 
-def _is_ours(error: BaseException) -> bool:
-    """Whether an error is a defect of this package: raised in its code, not in a library's."""
+def _raised_by(error: BaseException) -> str:
+    """Return the package whose code raised an error."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    where = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__"))
-    return isinstance(error, _DEFECTS) and where.startswith(__name__.partition(".")[0])
+    return "" if trace is None else str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0]

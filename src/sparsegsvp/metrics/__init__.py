@@ -1,9 +1,12 @@
 """Scores of classifiers and of the stability of feature panels, with their intervals."""
 
 # ruff: noqa: F401  (what is not in __all__ is for other rooms)
-from .calibration import Calibration, calibration_curve, calibration_line, move_prior
 from .clinical import (
+    Calibration,
+    calibration_curve,
+    calibration_line,
     decision_curve,
+    move_prior,
     net_benefit,
     predictive_values,
     threshold_counts,
@@ -12,7 +15,10 @@ from .clinical import (
 from .intervals import (
     Difference,
     Interval,
+    area_and_variance,
     auc_interval,
+    delong_interval,
+    delong_variance,
     exact_interval,
     fold_variance,
     holm,
@@ -23,7 +29,6 @@ from .intervals import (
     recall_mean_interval,
     sequential_p_value,
 )
-from .roc import delong_interval, delong_variance
 from .stability import StabilityIndex, average_jaccard, error_bound, nogueira_stability
 
 __all__ = [

@@ -29,15 +29,10 @@ class StabilityIndex(Record):
 def _indicator(selections: Any, n_features: int | None) -> BoolArray:
     """Return the (n_panels, n_features) indicator matrix of a collection of panels."""
     if isinstance(selections, np.ndarray) and selections.ndim == 2:
-        if selections.dtype != bool and not np.isin(selections, (0, 1)).all():
+        if not np.isin(selections, (0, 1)).all() or n_features not in (None, selections.shape[1]):
             raise ValueError(
-                "selections given as a matrix must hold booleans or 0/1, one row per panel; "
-                "pass lists of feature indices with n_features otherwise."
-            )
-        columns = selections.shape[1]
-        if n_features is not None and n_features != columns:
-            raise ValueError(
-                f"n_features={n_features} contradicts the {columns} columns of selections."
+                "selections given as a matrix must hold booleans or 0/1, one row per panel and "
+                "n_features columns; pass lists of feature indices with n_features otherwise."
             )
         return selections.astype(bool)
     if n_features is None:
@@ -46,10 +41,10 @@ def _indicator(selections: Any, n_features: int | None) -> BoolArray:
             "the index depends on how many features there were to choose from."
         )
     panels = [np.asarray(list(panel), dtype=np.intp) for panel in selections]
+    if any(panel.size and not 0 <= panel.min() <= panel.max() < n_features for panel in panels):
+        raise ValueError(f"feature indices must lie in 0..{n_features - 1}.")
     Z = np.zeros((len(panels), n_features), dtype=bool)
     for row, panel in zip(Z, panels):
-        if panel.size and (panel.min() < 0 or panel.max() >= n_features):
-            raise ValueError(f"feature indices must lie in 0..{n_features - 1}.")
         row[panel] = True
     return Z
 
@@ -83,12 +78,8 @@ def average_jaccard(selections: Sequence[Iterable[Any]] | NDArray[Any]) -> float
     panels = [frozenset(panel) for panel in selections]
     if len(panels) < 2:
         raise ValueError("average_jaccard needs at least two panels to compare.")
-    pairs = list(combinations(panels, 2))
-    total = 0.0
-    for left, right in pairs:
-        union = len(left | right)
-        total += len(left & right) / union if union else 1.0
-    return total / len(pairs)
+    pairs = [(len(a & b), len(a | b)) for a, b in combinations(panels, 2)]
+    return sum(shared / union if union else 1.0 for shared, union in pairs) / len(pairs)
 
 
 def nogueira_stability(

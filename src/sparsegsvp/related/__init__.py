@@ -1,8 +1,8 @@
 """The methods that the sparse generalized singular value problem grew out of.
 
-Each is a scikit-learn estimator in a file of its own, and a file is all that a new one takes:
-every estimator defined in a module of this package is listed in `__all__`, which the estimator
-checks and `compare` go through. `base` holds what the methods share.
+Each is a scikit-learn estimator, and a file is all that a new one takes: every estimator that a
+module of this package defines is in `__all__`, which the estimator checks and `compare` go through.
+`base` holds what the methods share.
 """
 
 from importlib import import_module
@@ -11,21 +11,15 @@ from typing import Any
 
 from . import base
 
-
-def _methods() -> dict[str, type]:
-    """Return the estimators of the package's modules by name, acronyms first."""
-    methods = {}
-    for entry in iter_modules(__path__):
-        module = import_module(f"{__name__}.{entry.name}")
-        for name, kind in vars(module).items():
-            here = isinstance(kind, type) and kind.__module__ == module.__name__
-            if here and module is not base and issubclass(kind, base.PanelMethod):
-                methods[name] = kind
-    return dict(sorted(methods.items(), key=lambda item: (not item[0].isupper(), item[0])))
-
-
-__all__ = list(_methods())
-globals().update(_methods())
+_MODULES = [import_module(f"{__name__}.{entry.name}") for entry in iter_modules(__path__)]
+_METHODS = {
+    name: kind
+    for module in _MODULES
+    for name, kind in vars(module).items()
+    if isinstance(kind, type) and issubclass(kind, base.PanelMethod) and name not in vars(base)
+}
+__all__ = sorted(_METHODS, key=lambda name: (not name.isupper(), name))  # acronyms first
+globals().update(_METHODS)
 
 
 def __getattr__(name: str) -> Any:

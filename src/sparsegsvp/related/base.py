@@ -13,22 +13,21 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import linalg
-from sklearn.base import BaseEstimator, ClassifierMixin
+from scipy import linalg, sparse
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from .._mixins import NearerPlane, SupportSelector
 from .._typing import Float64Array as Array
 from .._typing import IntArray
 from .._validate import (
+    check_choice,
     check_integer,
     check_n_features,
     check_real,
@@ -36,7 +35,9 @@ from .._validate import (
     warn_caller,
     warn_constant,
 )
-from ..linalg.rows import check_class_sizes, check_extremes
+from ..estimators.pgd import NearerPlane, encode_labels
+from ..estimators.pipeline import SupportSelector
+from ..linalg.rows import check_extremes
 
 # The end of the parameters and the start of the attributes in the docstrings of all methods, which
 # refer to them as %(planes)s or %(selector)s; and the parameters of iterations.
@@ -71,12 +72,14 @@ tol, max_iter : float and int
 _SHARED_DOCS = {"selector": _SELECTOR, "planes": _SELECTOR + _PLANES, "steps": _STEPS}
 
 
-# --- linear algebra of class blocks ----------------------------------------------------------
-
-
 def with_bias(A: Array) -> Array:
     """Append the column of ones that multiplies the bias."""
     return np.column_stack([A, np.ones(len(A))])
+
+
+def flat_plane(m: int) -> Array:
+    """The plane w = 0."""
+    return np.append(np.zeros(m), 1.0)
 
 
 def moment_factor(A: Array) -> Array:
@@ -103,41 +106,26 @@ def eigenpair(N: Array, D: Array, index: int) -> tuple[float, Array]:
     return float(mu[0]), Z[:, 0]
 
 
-@dataclass(frozen=True)
-class RowSpace:
-    """Class blocks, with their column of ones or not, in orthonormal coordinates of their rows.
+def row_space(blocks: Sequence[Array], *, bias: bool = True) -> tuple[list[Array], Any]:
+    """Return class blocks, with a column of ones or not, in a basis of their rows, and the basis.
 
     For ``z = basis @ u``: ``[A e] z = blocks[0] u`` and so on, and ``||z|| = ||u||``. Where a
-    component of z outside only raises ``||z||`` in a numerator, the reduction is exact. A basis
-    of None is the identity.
+    component of z outside only raises ``||z||`` in a numerator, the reduction is exact. Where there
+    is nothing to reduce the basis is the identity.
     """
-
-    blocks: list[Array]
-    basis: Array | None
-
-    @classmethod
-    def of(cls, blocks: Sequence[Array], *, bias: bool = True) -> Self:
-        """Reduce blocks, given without their bias column, by one QR factorisation if m > n."""
-        sizes = np.cumsum([len(block) for block in blocks])
-        n, m = int(sizes[-1]), blocks[0].shape[1]
-        if m + bias <= n:
-            return cls([with_bias(block) if bias else block for block in blocks], None)
-        stacked = np.empty((m + bias, n), order="F")
-        np.concatenate([block.T for block in blocks], axis=1, out=stacked[:m])
-        stacked[m:] = 1.0
-        basis, R = linalg.qr(stacked, mode="economic", overwrite_a=True, check_finite=False)
-        return cls([part.T.copy() for part in np.split(R, sizes[:-1], axis=1)], basis)
-
-    def lift(self, u: Array) -> Array:
-        """Return z, bias last, for coordinates u; for several, in columns."""
-        return u if self.basis is None else self.basis @ u
+    sizes = np.cumsum([len(block) for block in blocks])
+    n, m = int(sizes[-1]), blocks[0].shape[1]
+    if m + bias <= n:
+        basis = sparse.eye_array(m + bias)
+        return [with_bias(block) if bias else block for block in blocks], basis
+    stacked = np.empty((m + bias, n), order="F")
+    np.concatenate([block.T for block in blocks], axis=1, out=stacked[:m])
+    stacked[m:] = 1.0
+    basis, R = linalg.qr(stacked, mode="economic", overwrite_a=True, check_finite=False)
+    return [part.T.copy() for part in np.split(R, sizes[:-1], axis=1)], basis
 
 
-# --- panels ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ClassBlocks:
+class ClassBlocks(NamedTuple):
     """The samples of each class on standardised features, without those that are constant.
 
     A constant feature says nothing about the classes and would only duplicate the bias.
@@ -145,34 +133,8 @@ class ClassBlocks:
 
     blocks: list[Array]
     features: IntArray  # the input feature of each column
-    mean: Array  # what standardisation took away: zeros and ones where it is off
+    mean: Array  # what was taken away: zeros and ones where it was nothing
     scale: Array
-
-    @classmethod
-    def of(cls, X: Array, codes: IntArray, standardize: bool) -> Self:
-        """Cut a table into class blocks."""
-        mean, sd = X.mean(axis=0), X.std(axis=0)
-        # What rounding leaves of a constant column is no spread, nor is one whose square is no
-        # normal number.
-        noise = np.maximum(16 * np.finfo(np.float64).eps * np.abs(mean), 1.5e-154)
-        varying = (X.max(axis=0) > X.min(axis=0)) & (sd > noise)
-        mean, scale = mean[varying], sd[varying]
-        if not standardize:
-            mean, scale = np.zeros(len(mean)), np.ones(len(scale))
-        blocks = []
-        for k in range(codes.max() + 1):
-            block = X[codes == k]
-            block = block if varying.all() else block[:, varying]
-            blocks.append(np.divide(np.subtract(block, mean, out=block), scale, out=block))
-        return cls(blocks, np.flatnonzero(varying), mean, scale)
-
-    def centred(self) -> list[Array]:
-        """Return the class blocks with the mean of all samples at zero, standardised or not.
-
-        A shift of a feature would move into the bias, but take its loading along.
-        """
-        mean = np.concatenate(self.blocks).mean(axis=0)
-        return [block - mean for block in self.blocks]
 
 
 def order_features(weight: Array, score: Array | None = None) -> IntArray:
@@ -190,17 +152,19 @@ def order_features(weight: Array, score: Array | None = None) -> IntArray:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PanelMethod(SupportSelector):
+class PanelMethod(SupportSelector, BaseEstimator):
     """A supervised method that ranks all features and selects a panel.
 
-    A method mixes it into BaseEstimator and gives ``_fit(problem, size)``, size None where it is
-    to choose it, which ends with :meth:`_set_panel`. Its parameters are dataclass fields.
+    A method gives ``_fit(problem, size)``, size None where it is to choose it, which ends with
+    :meth:`_set_panel`. Its parameters are dataclass fields. Numbers among them must be positive,
+    unless `_rules` has other bounds, as `check_real` takes them; it has choices as a tuple.
     """
 
     n_features: int | None = None
     standardize: bool = True
+    _rules: ClassVar[dict[str, Any]] = {}
     _multiclass: ClassVar[bool] = False
-    _bounds: ClassVar[dict[str, dict[str, float]]] = {}  # of its numbers, as check_real has them
+    _centred: ClassVar[bool] = True  # unless standardised; it would change planes with a ridge
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -209,57 +173,49 @@ class PanelMethod(SupportSelector):
             cls.__doc__ = cls.__doc__.replace(f"%({name})s\n", shared)
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit the method and choose the panel.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Class labels, each class with at least two samples.
-
-        Returns
-        -------
-        self
-        """
-        if self.n_features is not None:
-            check_integer("n_features", self.n_features, least=1)
-        if hasattr(self, "max_iter"):
-            check_real("tol", self.tol, least=0)
-            check_integer("max_iter", self.max_iter, least=1)
-        for name, bounds in self._bounds.items():
-            check_real(name, getattr(self, name), **bounds)
+        """Fit the method to samples of classes, each with at least two, and choose the panel."""
         self._check_parameters()
         forget_fit(self)
         problem, size = self._read(X, y), self.n_features
         self._fit(problem, None if size is None else check_n_features(size, len(problem.features)))
         return self
 
+    def _check_parameters(self) -> None:
+        if self.n_features is not None:
+            check_integer("n_features", self.n_features, least=1)
+        for field in fields(self):
+            name, value = field.name, getattr(self, field.name)
+            rule = {"tol": {"least": 0}, **self._rules}.get(name, {"above": 0})
+            if isinstance(rule, tuple):
+                check_choice(name, value, rule)
+            elif field.type is float:
+                check_real(name, value, **rule)
+            elif field.type is int:
+                check_integer(name, value, least=1)
+
     def _read(self, X: ArrayLike, y: ArrayLike) -> ClassBlocks:
-        """Validate training data and set what scikit-learn sets, ``classes_`` included."""
+        """Validate training data, set what scikit-learn sets, and cut the table by class."""
         table, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-        check_classification_targets(labels)
         check_extremes(float(table.min()), float(table.max()), table.dtype, "X")
-        classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-        check_class_sizes(classes, counts)
-        if len(classes) > 2 and not self._multiclass:
-            raise ValueError(
-                "Only binary classification is supported. The type of the target is multiclass "
-                f"({len(classes)} classes): keep two of them, or wrap {type(self).__name__} in "
-                "sklearn.multiclass.OneVsRestClassifier"
-            )
-        problem = ClassBlocks.of(table, codes, self.standardize)
-        if not len(problem.features):
+        codes = encode_labels(self, labels, multiclass=self._multiclass)
+        mean, sd = table.mean(axis=0), table.std(axis=0)
+        # what rounding leaves of a constant column is no spread, nor is one whose square underflows
+        noise = np.maximum(16 * np.finfo(np.float64).eps * np.abs(mean), 1.5e-154)
+        varying = (table.max(axis=0) > table.min(axis=0)) & (sd > noise)
+        if not varying.any():
             raise ValueError(
                 "every feature of X is constant, so there is nothing to separate the classes "
                 "with: check how X was read and filtered"
             )
-        constant = np.setdiff1d(np.arange(table.shape[1]), problem.features)
-        warn_constant(constant.tolist(), getattr(self, "feature_names_in_", None))
-        self.classes_ = classes
-        return problem
-
-    def _check_parameters(self) -> None:
-        """Raise ValueError for what `_bounds` cannot say about parameters."""
+        warn_constant(np.flatnonzero(~varying), getattr(self, "feature_names_in_", None))
+        mean, scale = mean[varying], sd[varying]
+        if not self.standardize:
+            mean, scale = mean * self._centred, np.ones(len(scale))
+        features = np.flatnonzero(varying)
+        blocks = [table[np.ix_(codes == k, features)] for k in range(len(self.classes_))]
+        for block in blocks:
+            np.divide(np.subtract(block, mean, out=block), scale, out=block)
+        return ClassBlocks(blocks, features, mean, scale)
 
     def _set_panel(self, problem: ClassBlocks, order: IntArray, chosen: IntArray) -> None:
         """Store the panel and all columns in order, constant features last, as the input's."""
@@ -271,12 +227,9 @@ class PanelMethod(SupportSelector):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        # Also where it is no classifier: its targets are those of one.
+        # also where it is no classifier: its targets are those of one
         tags.classifier_tags = ClassifierTags(multi_class=self._multiclass)
         return tags
-
-
-# --- planes ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -289,11 +242,6 @@ class PlaneFit:
     n_iter: int = 0
     converged: bool = True
 
-    @classmethod
-    def bias_only(cls, m: int) -> PlaneFit:
-        """The plane w = 0, which `normalized` refuses."""
-        return cls(np.append(np.zeros(m), 1.0), [np.nan])
-
     @property
     def objective(self) -> float:
         """Value of the method's problem, at the scale the method works in."""
@@ -303,8 +251,7 @@ class PlaneFit:
         """Return w and b with ``||w|| = 1`` and the heaviest weight positive.
 
         Where the class means coincide the bias alone may be the best plane. Its w is zero up to
-        rounding, which differs between processors, so w counts as zero when x'w is below ten
-        digits of b for every sample, whatever the units of the features are.
+        rounding, so w counts as zero when x'w is below ten digits of b for every sample.
         """
         w, b = self.z[:-1], float(self.z[-1])
         reach = max(np.abs(A @ w).max(), np.abs(B @ w).max())
@@ -326,21 +273,23 @@ def lowest(planes: Iterable[PlaneFit], margin: float) -> PlaneFit:
     return best
 
 
-class PlanePairClassifier(PanelMethod, NearerPlane, ClassifierMixin, BaseEstimator):
+class PlanePairClassifier(PanelMethod, NearerPlane):
     """A classifier that fits a plane to each class and decides by the nearer one.
 
-    A method gives ``_fit_plane(A, B)``, for the plane near the first block and far from the second,
-    or :meth:`_fit_planes`. The panel is the union of the planes' non-zero features or, with
-    ``n_features``, as many as that of the heaviest (largest ``|w_f|`` over the two unit planes,
-    then the nearest to entering); then :meth:`_refit_planes` finds the planes anew on it.
+    A method gives ``_fit_plane(A, B)``, for the plane near the first block and far from the second.
+    The panel is the union of the planes' non-zero features or, with ``n_features``, as many as that
+    of the heaviest (largest ``|w_f|`` over the two unit planes, then the nearest to entering), on
+    which :meth:`_refit_plane` finds planes without a sparse penalty.
     """
 
-    def _fit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
-        return self._fit_plane(A, B), self._fit_plane(B, A)
+    _centred = False
 
-    def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
-        """Return planes on the panel's columns; by default by the method itself."""
-        return self._fit_planes(A, B)
+    def _refit_plane(self, A: Array, B: Array) -> PlaneFit:
+        return self._fit_plane(A, B)
+
+    def _fit_planes(self, A: Array, B: Array, refit: bool = False) -> tuple[PlaneFit, PlaneFit]:
+        fit = self._refit_plane if refit else self._fit_plane
+        return fit(A, B), fit(B, A)
 
     def _fit(self, problem: ClassBlocks, size: int | None) -> None:
         A, B = problem.blocks
@@ -359,7 +308,7 @@ class PlanePairClassifier(PanelMethod, NearerPlane, ClassifierMixin, BaseEstimat
         if size is not None:
             columns = chosen = np.sort(order[:size])
             A, B = A[:, columns], B[:, columns]
-            kept = self._refit_planes(A, B)
+            kept = self._fit_planes(A, B, refit=True)
         unit = [plane.normalized(A, B) for plane in kept]
         W = np.zeros((2, self.n_features_in_))
         # Back from standardised units to those of the input.

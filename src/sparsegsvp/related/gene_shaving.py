@@ -1,44 +1,22 @@
 """Nested panels: project the features on the extreme generalized singular vector, shave, repeat."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from .._typing import BoolArray, IntArray
-from .._validate import check_integer
-from .base import (
-    Array,
-    ClassBlocks,
-    PanelMethod,
-    eigenpair,
-    order_features,
-    second_moment,
-    with_bias,
-)
-
-
-class Shaving(NamedTuple):
-    """Nested sets of features: each consists of the first ``size`` entries of `order`."""
-
-    order: IntArray  # all features, the longest kept first
-    sizes: IntArray  # descending from m to 1
-    ratio: Array  # the extreme quotient of each set, oriented to be at least one
-    explained: Array  # share of the variance of its signed mean that lies between the classes
+from .base import Array, ClassBlocks, PanelMethod, eigenpair, moment_factor, order_features
 
 
 def extreme_direction(rows: Array, second: BoolArray, floor: float) -> tuple[float, Array]:
-    """Return the extreme quotient, at least one, and a vector that projects the features.
-
-    `rows` are samples in any coordinates that keep inner products.
-    """
+    """Return the extreme quotient, at least one, and a vector that projects the features."""
     r = rows.shape[1]
-    G, H = (second_moment(with_bias(rows[members])) for members in (~second, second))
-    for moment in (G, H):
-        moment.flat[: r * (r + 1) : r + 2] += floor  # the bias has none
+    floors = floor * np.diag(np.append(np.ones(r), 0.0))  # the bias has none
+    factors = (moment_factor(rows[members]) for members in (~second, second))
+    G, H = (F.T @ F + floors for F in factors)
     smallest, largest = eigenpair(G, H, 0), eigenpair(G, H, -1)
     ratio, z = largest if largest[0] * smallest[0] >= 1.0 else (1.0 / smallest[0], smallest[1])
     # The vector's column of X is proportional to G z and to H z. Their difference is free of the
@@ -47,15 +25,12 @@ def extreme_direction(rows: Array, second: BoolArray, floor: float) -> tuple[flo
     return ratio, share * (rows @ z[:-1] + z[-1])
 
 
-def explained_by_class(values: Array, second: BoolArray) -> float:
-    """Share of the variance of `values` that lies between the classes: a squared correlation."""
-    if np.ptp(values) <= 1e-14 * np.abs(values).max():  # what rounding leaves of no variance
-        return 0.0
-    return float(np.corrcoef(values, second)[0, 1] ** 2)
+def shave(X: Array, second: BoolArray, tau: float) -> tuple[IntArray, IntArray, Array, Array]:
+    """Shave a table of standardised samples, `second` class or not, down to one feature.
 
-
-def shave(X: Array, second: BoolArray, tau: float) -> Shaving:
-    """Shave a table of standardised samples, `second` class or not, down to one feature."""
+    Return all features, the longest kept first, and for each set, which are the first of them, its
+    size, its extreme quotient, and the share of its signed mean's variance between the classes.
+    """
     n, m = X.shape
     features, left = np.ascontiguousarray(X.T), np.arange(m)
     sizes, ratios, explained, dropped = [], [], [], []
@@ -69,18 +44,20 @@ def shave(X: Array, second: BoolArray, tau: float) -> Shaving:
         projection = features @ direction
         sizes.append(k)
         ratios.append(ratio)
-        explained.append(explained_by_class(np.sign(projection) @ features / k, second))
+        mean = np.sign(projection) @ features / k
+        varies = np.ptp(mean) > 1e-14 * np.abs(mean).max()  # by more than rounding
+        explained.append(np.corrcoef(mean, second)[0, 1] ** 2 if varies else 0.0)
         order = order_features(projection)
         keep = k - max(1, k // 10)
         dropped.append(left[order[keep:]])
         kept = np.sort(order[:keep])
         features, left = features[kept], left[kept]
-    curves = (np.array(values) for values in (sizes, ratios, explained))
-    return Shaving(np.concatenate(dropped[::-1]), *curves)
+    order = np.concatenate(dropped[::-1])
+    return order, np.array(sizes), np.array(ratios), np.array(explained)
 
 
 @dataclass(eq=False, repr=False)
-class GeneShaving(PanelMethod, BaseEstimator):
+class GeneShaving(PanelMethod):
     r"""Shave off the features with the smallest projections, again and again. A reconstruction.
 
     Of the largest and the smallest value over planes :math:`z = [w; b]` of
@@ -95,9 +72,8 @@ class GeneShaving(PanelMethod, BaseEstimator):
     share over tables with permuted labels (the gap statistic).
 
     The text of [1]_ was not at hand. Described are the projection on a direction of the generalized
-    SVD and the repeated removal of the smallest; from [2]_ are the tenth, the nested sets, the
-    signed mean and the gap statistic. Chosen here: the two classes as the pair; the column of ones,
-    which lets a difference of the class means count; the floor; and the permutation of labels.
+    SVD and the repeated removal; from [2]_ are the tenth, the nested sets, the signed mean and the
+    gap statistic; chosen here the column of ones, the floor and the permutation of labels.
 
     Parameters
     ----------
@@ -108,14 +84,13 @@ class GeneShaving(PanelMethod, BaseEstimator):
         Permuted tables for the gap statistic. Not used when `n_features` is given.
     %(selector)s
     sizes_, ratios_, explained_, gaps_ : ndarray of shape (n_steps,)
-        Of each set: size (it is ``feature_order_[:size]``), extreme quotient (oriented to be at
-        least one), share of the variance, and gap (None when `n_features` is given).
+        Of each set ``feature_order_[:size]``: size, extreme quotient (or its inverse, above 1),
+        share of the variance, and gap (None when `n_features` is given).
 
     References
     ----------
-    .. [1] J. A. Berger, S. Hautaniemi, S. K. Mitra and J. Astola, "Jointly analyzing gene
-       expression and copy number data in breast cancer using data reduction models", IEEE/ACM
-       Transactions on Computational Biology and Bioinformatics 3 (2006) 2-16.
+    .. [1] J. A. Berger et al., "Jointly analyzing gene expression and copy number data in breast
+       cancer using data reduction models", IEEE/ACM TCBB 3 (2006) 2-16.
     .. [2] T. Hastie et al., "'Gene shaving' as a method for identifying distinct sets of genes
        with similar expression patterns", Genome Biology 1(2) (2000) research0003.
 
@@ -132,20 +107,17 @@ class GeneShaving(PanelMethod, BaseEstimator):
     tau: float = 1.0
     n_permutations: int = 10
     random_state: int | np.random.RandomState | None = 0
-    _bounds: ClassVar = {"tau": {"least": 1e-8}}
-
-    def _check_parameters(self) -> None:
-        check_integer("n_permutations", self.n_permutations, least=1)
+    _rules: ClassVar = {"tau": {"least": 1e-8}}
 
     def _fit(self, problem: ClassBlocks, size: int | None) -> None:
-        table = np.concatenate(problem.centred())
+        table = np.concatenate(problem.blocks)
         second = np.repeat([False, True], [len(block) for block in problem.blocks])
         order, self.sizes_, self.ratios_, self.explained_ = shave(table, second, self.tau)
         self.gaps_ = None
         if size is None:
             rng = check_random_state(self.random_state)
             permuted = (rng.permutation(second) for _ in range(self.n_permutations))
-            chance = [shave(table, labels, self.tau).explained for labels in permuted]
+            chance = [shave(table, labels, self.tau)[-1] for labels in permuted]
             self.gaps_ = self.explained_ - np.mean(chance, axis=0)
             size = int(self.sizes_[np.flatnonzero(self.gaps_ >= self.gaps_.max() - 1e-10)[-1]])
         self._set_panel(problem, order, order[:size])

@@ -4,9 +4,8 @@
 
 optionally on the hyperplane g'z = 1. The bias b, the last entry, is free of the l1 term. The
 method is the feature-sign search of H. Lee, A. Battle, R. Raina and A. Y. Ng, "Efficient sparse
-coding algorithms" (2007), inside a working set of features, with the equality carried along by
-its multiplier. It ends on the exact solution of its sign pattern, so a caller can iterate on it
-and see a monotone objective to rounding.
+coding algorithms" (2007), inside a working set of features. It ends on the exact solution of its
+sign pattern, so a caller can iterate on it and see a monotone objective to rounding.
 """
 
 import numpy as np

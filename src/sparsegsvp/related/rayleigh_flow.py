@@ -1,13 +1,12 @@
 """Planes with a given number of features, by a truncated flow on the quotient."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from .._typing import IntArray
-from .base import Array, PlaneFit, PlanePairClassifier, lowest
-from .gepsvm import ridge_plane, ridge_planes, ridge_slope
+from .base import Array, PlaneFit, PlanePairClassifier, flat_plane, lowest
+from .gepsvm import ridge_plane, ridge_slope
 
 
 def heaviest(z: Array, k: int) -> IntArray:
@@ -28,10 +27,10 @@ class TruncatedRayleighFlow(PlanePairClassifier):
     and for the second the classes change roles; ``objective_`` has :math:`1 / \rho`, and k is
     ``n_features``, or 10 for None. A step of the flow is
     :math:`z \leftarrow z + (\eta / \rho) (H - \rho (G + \tau I)) z`, cut to the k heaviest
-    weights and normalised; the bias is never cut. Unlike in the publication :math:`\eta` is not
-    fixed but halved until the quotient rises, and on a support that stays z goes to the limit of
-    the flow, an eigenvector of size k + 1. The better end of two starts is kept: the k heaviest
-    weights of the plane without the limit, and the k steepest at w = 0.
+    weights; the bias is never cut. Unlike in the publication :math:`\eta` is halved until the
+    quotient rises, and on a support that stays z goes to the limit of the flow, an eigenvector. The
+    better end of two starts is kept: the k heaviest weights of the plane without the limit, and the
+    k steepest at w = 0.
 
     Parameters
     ----------
@@ -58,22 +57,19 @@ class TruncatedRayleighFlow(PlanePairClassifier):
     tau: float = 1.0
     tol: float = 1e-9
     max_iter: int = 1000
-    _bounds: ClassVar = {"tau": {"above": 0}}
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
         k = min(self.n_features or 10, A.shape[1])
-        flat = np.append(np.zeros(A.shape[1]), 1.0)
-        steep = ridge_slope(A, B, self.tau, flat, 1.0 + self.tau)
+        steep = ridge_slope(A, B, self.tau, flat_plane(A.shape[1]), 1.0 + self.tau)
         starts = [heaviest(z, k) for z in (steep, ridge_plane(A, B, self.tau).z)]
         return lowest((self._flow(A, B, k, kept) for kept in starts), margin=1e-9)
 
     def _flow(self, A: Array, B: Array, k: int, start: IntArray) -> PlaneFit:
         """Follow the truncated flow from some features until a step no longer changes them.
 
-        On fixed features the flow tends to the leading eigenvector there, so z goes to it at once.
-        The slope of that point is zero on them: what a step can change is which features are kept,
-        fewer of them the shorter it is. It is halved until the quotient rises; when it leaves the
-        features as they are, so does every shorter one, and the flow has ended.
+        At the leading eigenvector on some features the slope is zero on them: a step can only
+        change which are kept, fewer the shorter it is. It is halved until the quotient rises; when
+        it leaves the features as they are, so does every shorter one, and the flow has ended.
         """
         tau, plane = self.tau, ridge_plane(A, B, self.tau, start)
         slope = ridge_slope(A, B, tau, plane.z, plane.objective)
@@ -92,5 +88,5 @@ class TruncatedRayleighFlow(PlanePairClassifier):
                 eta *= 0.5
         return PlaneFit(plane.z, history, np.abs(slope[:-1]), len(history), converged)
 
-    def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
-        return ridge_planes(A, B, self.tau)
+    def _refit_plane(self, A: Array, B: Array) -> PlaneFit:
+        return ridge_plane(A, B, self.tau)

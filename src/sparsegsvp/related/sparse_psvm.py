@@ -6,12 +6,9 @@ from typing import ClassVar
 import numpy as np
 from scipy import linalg
 
-from .base import Array, PlaneFit, PlanePairClassifier, moment_factor, shorten
-from .gepsvm import ridge_plane, ridge_planes
+from .base import Array, PlaneFit, PlanePairClassifier, flat_plane, moment_factor, shorten
+from .gepsvm import ridge_plane
 from .lasso import lasso
-
-# How often the l1 weight of a plane that loses every feature is halved.
-HALVINGS = 30
 
 
 class Alternation:
@@ -39,8 +36,7 @@ class Alternation:
     def run(self, target: Array, l1: float, tol: float, max_iter: int) -> PlaneFit | None:
         """Alternate from a target on; None if the iteration loses every feature."""
         beta, score = np.zeros(len(target)), np.zeros(len(target))
-        history = [np.inf]
-        converged, solved = False, True
+        history, converged, solved = [np.inf], False, True
         while solved and not converged and len(history) <= max_iter:
             beta, score, solved = lasso(self.F, self.ridge, target, l1, beta)
             if not beta[:-1].any():
@@ -70,16 +66,14 @@ class SparsePSVM(PlanePairClassifier):
     For fixed a this is an elastic net with the target :math:`\tilde H R^{-1} a`; for fixed
     :math:`\beta` the best a is :math:`R^{-T} H \beta`, normalised. The two steps alternate, and
     neither raises the objective, given less its constant. For the second plane the classes change
-    roles.
+    roles. The quotient rewards a direction in which the other class spreads, whatever the means do,
+    and among thousands of independent noise features there always is one.
 
     The original's text was not at hand; the problem and the alternation are known from later
-    descriptions. Chosen here: means per class; a bias free of the l1 term; the elastic net
-    solved exactly; the start at the plane of GEPSVM; the unit of :math:`\lambda_1`, the weight at
-    which the first elastic net would have w = 0, and that of :math:`\lambda_2`, the largest
-    quotient. A plane that loses every feature on the way is sought again with half the weight.
-
-    The quotient rewards a direction in which the other class spreads, whatever the means do. Among
-    thousands of independent noise features there always is one; correlated tables are kinder.
+    descriptions. Chosen here: means per class; a bias free of the l1 term; the start at the plane
+    of GEPSVM; the unit of :math:`\lambda_1`, the weight at which the first elastic net would have
+    w = 0, and that of :math:`\lambda_2`, the largest quotient. A plane that loses every feature on
+    the way is sought again with half the weight.
 
     Parameters
     ----------
@@ -112,7 +106,7 @@ class SparsePSVM(PlanePairClassifier):
     delta: float = 1.0
     tol: float = 1e-6
     max_iter: int = 1000
-    _bounds: ClassVar = {"l1": {"above": 0, "most": 1}, "l2": {"above": 0}, "delta": {"above": 0}}
+    _rules: ClassVar = {"l1": {"above": 0, "most": 1}}
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
         start = ridge_plane(A, B, self.delta)
@@ -121,11 +115,11 @@ class SparsePSVM(PlanePairClassifier):
         l1 = self.l1 * steps.largest_l1(target)
         # As l1 falls the iteration tends to stay at its start. Where the class means coincide
         # that may be w = 0 up to rounding, and a smaller l1 would only let the rounding in.
-        for halving in range(HALVINGS):
+        for halving in range(30):
             plane = steps.run(target, 0.5**halving * l1, self.tol, self.max_iter)
             if plane is not None:
                 return plane
-        return PlaneFit.bias_only(A.shape[1])
+        return PlaneFit(flat_plane(A.shape[1]), [np.nan])
 
-    def _refit_planes(self, A: Array, B: Array) -> tuple[PlaneFit, PlaneFit]:
-        return ridge_planes(A, B, self.delta)
+    def _refit_plane(self, A: Array, B: Array) -> PlaneFit:
+        return ridge_plane(A, B, self.delta)

@@ -90,6 +90,7 @@ def build_document(
         **_head(FORMAT, command, settings, seed, skipped),
         "data": _data(table, evaluation, samples, units),
         **_judged(evaluation, prevalence),
+        "roc": _curves(evaluation) or numbers.roc_curves(samples, evaluation.predictions),
         "sizes": sizes and dict(zip(("median", "low", "high"), sizes)),
         "prior": evaluation.prior,
         "ladder": _ladder(evaluation, len(panel)),
@@ -180,21 +181,29 @@ def _judged(result: Any, prevalence: float | None) -> Part:
             "curve": columns_of(result.calibration_curve()),
         }
     counts = np.asarray(result.confusion, dtype=np.float64)
-    totals = np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
     return {
         "scores": {name: score for name, score in scores.items() if _known(score)},
         "prevalence": share if result.positive is not None else None,
         "confusion": {
             "classes": [str(label) for label in result.classes],
             "counts": whole_counts(counts),
-            "shares": (counts / totals).tolist(),
+            "shares": shares.tolist(),
+            "order": numbers.order_of_classes(shares),
         },
         "calibration": calibration,
         "decision": columns_of(result.decision_curve(share)),
         "thresholds": _thresholds(result.thresholds(share), scores),
         "slider": columns_of(result.slider()),
-        "roc": columns_of(result.roc_curve()),
+        "roc": _curves(result),
     }
+
+
+def _curves(result: Any) -> list[Part]:
+    """The ROC curve of the positive class of two."""
+    curve, area = columns_of(result.roc_curve()), result.scores.get("roc_auc")
+    value = None if area is None else area.value
+    return [] if curve is None else [{"label": str(result.positive), **curve, "area": value}]
 
 
 def _interval(found: Any) -> Part:
@@ -274,6 +283,7 @@ def _ladder(evaluation: Any, chosen: int) -> list[Part]:
                 "score": _score(line, "balanced_accuracy", "", level),
                 "roc_auc": _score(line, "roc_auc", "roc_auc_", level),
                 **{name: line[name] for name in kept},
+                "recalls": evaluation.sized[size].recalls(len(evaluation.classes)),
                 "chosen": size == chosen,
                 "features": features,
             }
@@ -368,8 +378,7 @@ def _pictures(samples: Samples, evaluation: Any, panel: list[int], document: Par
     model = _last(evaluation.models.get(2)) if two is not None else None
     return {
         "scatter": numbers.scatter(samples, predictions, pair, model),
-        "distances": numbers.distances(samples, predictions),
-        "heatmap": numbers.heatmap(samples, predictions, panel),
+        "heatmap": numbers.heatmap(samples, predictions, panel, document["confusion"]["order"]),
         "volcano": numbers.volcano(samples, panel),
     }
 

@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 
 from .charts import N_TONES, Axis, Chart, Sheet, cut, names_room, padded, short, ticks
-from .words import RANDOM_PANEL, Part, interval, number, percent, plural, range_words
+from .words import MANY_CLASSES, RANDOM_PANEL, Part, interval, number, percent, plural, range_words
 
 Drawing = Chart | Sheet
 _FIGURES: dict[str, Callable[[Part], Drawing | None]] = {}
 
-#: With more classes than this, dots and shades take the place of boxes and points.
-MANY_CLASSES = 6
 _SHARES = [(v, f"{v:.0%}") for v in (0.0, 0.25, 0.5, 0.75, 1.0)]
 _LEVELS, _FULL = 6, 3.0  # shades on either side, and the standard deviations of the strongest
 _BINS = 24
+_FULL_CELLS = 0.8  # values of which fewer are above zero look like counts of single cells
 
 
 def figure(name: str, *, judged: bool = False) -> Callable[[Any], Any]:
@@ -205,48 +204,54 @@ def boxes(document: Part) -> Sheet | None:
 
 @figure("dots")
 def dots(document: Part) -> Chart | None:
-    """Mean and share of values above zero, by feature and class, for many classes."""
-    panel, classes = document["panel"], document["data"]["classes"]
-    if not panel or len(classes) <= MANY_CLASSES:
+    """Mean and share of values above zero, by feature and class: many classes, or counts."""
+    labels = document["data"]["classes"]
+    classes = [labels[k] for k in document["confusion"]["order"]]
+    # features of a class stand together
+    panel = sorted((row for row in document["panel"] if row["higher_in"] is not None),
+                   key=lambda row: classes.index(row["higher_in"]))  # fmt: skip
+    shown = [b for row in panel for b in row["boxes"]]
+    counted = all(min([b["low"], *b["outliers"]]) >= 0 for b in shown)
+    sparse = counted and sum(b["positive"] for b in shown) < _FULL_CELLS * len(shown)
+    if not panel or not (sparse or len(classes) > MANY_CLASSES):
         return None
-    cells = [{b["label"]: b for b in row["boxes"]} for row in panel]
-    counted = all(
-        b["low"] >= 0 and min([0.0, *b["outliers"]]) >= 0 for c in cells for b in c.values()
-    )
     names = [row["feature"] for row in panel]
     left, below = names_room(classes), 26 + 5.6 * max(len(cut(name)) for name in names)
-    step, high = min(30, 640 / len(names)), 24
-    width = max(760, left + step * len(names) + 20)
+    step, high = max(20.0, min(30.0, 640 / len(names))), 24
+    width, most = max(760, left + step * len(names) + 20), step / 2 - 1
     chart = Chart(
         Axis(0, len(names), ticks=_names(names), slanted=True),
         Axis(len(classes), 0, ticks=_names(classes)),
-        "mean and share of values above zero of each feature in each class",
+        f"mean{' and share above zero' * counted} of each feature in each class",
         *(width, high * len(classes) + below + 36, left, width - left - step * len(names), 36),
         bottom=below,
     )  # fmt: skip
     for j, row in enumerate(panel):
-        means = [cells[j][c]["mean"] for c in classes if c in cells[j]]
+        means = [b["mean"] for b in row["boxes"]]
         low, span = min(means), (max(means) - min(means)) or 1.0
-        for i, label in enumerate(classes):
-            b = cells[j].get(label)
-            if b is None:
-                continue
-            level = round(6 * (b["mean"] - low) / span)
-            radius = 1.5 + 8.0 * math.sqrt(b["positive"]) if counted else 8.0
-            words = f"{row['feature']} in {label}: mean {short(b['mean'])}"
+        for b in row["boxes"]:
+            level = max(1, round(_LEVELS * (b["mean"] - low) / span))
+            radius = max(1.2, most * math.sqrt(b["positive"])) if counted else most
+            words = f"{row['feature']} in {b['label']}: mean {short(b['mean'])}"
             words += f", above zero in {b['positive']:.0%}" if counted else ""
-            at = ([j + 0.5], [i + 0.5])
-            chart.points(*at, f"cell high l{max(level, 1)}", radius=radius, tips=[words])
-    for k in range(1, 7):
-        place = f'cx="{left + 14.0 * k:.0f}" cy="14" r="6"'
-        chart.parts.append(f'<circle class="cell high l{k}" {place}/>')
-    said = "lowest to highest mean of the feature" + ("; size: share above zero" * counted)
-    chart.parts.append(f'<text class="tick start" x="{left + 102:.0f}" y="18">{said}</text>')
-    every = [
-        (row["feature"], b["label"], b["mean"], b["positive"])
-        for row in panel
-        for b in row["boxes"]
-    ]
+            at = ([j + 0.5], [classes.index(b["label"]) + 0.5])
+            chart.points(*at, f"cell high l{level}", radius=radius, tips=[words])
+    legend = [(6.0, level, "") for level in range(1, _LEVELS + 1)]
+    legend[-1] = (6.0, _LEVELS, "lowest to highest mean")
+    if counted:
+        shares = (0.1, 0.5, 1.0)
+        legend += [(most * math.sqrt(v), 4, f"{v:.0%}" + " above zero" * (v == 1)) for v in shares]
+    edge = left + 8
+    for radius, level, words in legend:
+        dot = f'cx="{edge:.0f}" cy="14" r="{radius:.1f}"'
+        chart.parts.append(f'<circle class="cell high l{level}" {dot}/>')
+        if words:
+            chart.parts.append(
+                f'<text class="tick start" x="{edge + 13:.0f}" y="18">{words}</text>'
+            )
+        edge += 42 + 5.6 * len(words) if words else 14
+    every = [(row["feature"], b["label"], b["mean"], b["positive"]) for row in panel
+             for b in row["boxes"]]  # fmt: skip
     chart.table = dict(zip(("feature", "class", "mean", "share above zero"), zip(*every)))
     return chart
 
@@ -286,21 +291,6 @@ def _inside(
         ends += [(-(b * v + intercept) / a, v) for v in y]
     inside = sorted((u, v) for u, v in ends if x[0] <= u <= x[1] and y[0] <= v <= y[1])
     return [u for u, _ in inside], [v for _, v in inside]
-
-
-@figure("distances")
-def distances(document: Part) -> Chart | None:
-    """Out-of-fold samples by their distances to the planes of two classes."""
-    found = document["pictures"]["distances"]
-    if found is None or not found["x"] or len(document["data"]["classes"]) > MANY_CLASSES:
-        return None
-    ends = padded([*found["x"], *found["y"]])
-    titles = [f"distance to the plane of {label}" for label in found["labels"]]
-    chart = Chart(Axis(*ends, titles[0]), Axis(*ends, titles[1], grid=True),
-                  "distances of samples to two planes", height=400)  # fmt: skip
-    chart.line(ends, ends, "chance")
-    _sample_points(chart, found, document)
-    return chart
 
 
 def _sample_points(chart: Chart, found: Part, document: Part) -> None:
@@ -360,16 +350,23 @@ def heatmap(document: Part) -> Chart | None:
     rows, names, tones = found["values"], found["feature"], tones_of(document)
     n, m, high = len(found["name"]), len(names), 18
     shown = "" if n == found["n_total"] else f" ({n} of {found['n_total']:,})"
-    left = names_room(names)
+    left, classes = names_room(names), document["data"]["classes"]
+    many, marks, below = len(classes) > MANY_CLASSES, [], 30.0
+    bars = _runs(found["label"], -1.0, -0.2)
+    if many:  # too many for colours: the samples stand by class, and the classes are named
+        blocks = sorted((x0, x1, classes[k]) for k, ((x0, _, x1, _),) in bars.items())
+        marks = [((x0 + x1) / 2, label, "name") for x0, x1, label in blocks]
+        below += 6 + 5.6 * max(len(cut(label)) for label in classes)
     chart = Chart(
-        Axis(0, n, f"samples{shown}, like beside like", ticks=()),
+        Axis(0, n, f"samples{shown}, like beside like", ticks=marks, slanted=many),
         Axis(m, -1.7, ticks=_names(names)),
         "heatmap of the panel over the samples",
-        *(860, high * (m + 1.7) + 60, left, 14, 30, 30),
+        *(860, high * (m + 1.7) + below + 30, left, 14, 30, below),
     )
-    for k, label in enumerate(document["data"]["classes"]):
-        bar = _runs([code == k for code in found["label"]], -1.0, -0.2)
-        chart.rects(bar.get(True, []), f"bar f{tones[label]}", label=label)
+    parts = sorted(bars.items(), key=(lambda part: part[1]) if many else None)
+    for i, (k, bar) in enumerate(parts):
+        tone = f"f{6 + i % 2}" if many else f"f{tones[classes[k]]}"
+        chart.rects(bar, f"bar {tone}", label="" if many else classes[k])
     cells: dict[str, list[tuple[float, float, float, float]]] = {}
     for i, values in enumerate(rows):
         kinds = ["" if v is None else shade(v, _FULL) for v in values]
@@ -478,19 +475,26 @@ def _name_points(chart: Chart, points: Sequence[tuple[float, float, str]]) -> No
 
 
 @figure("roc", judged=True)
-def roc(part: Part, label: str) -> Chart | None:
-    """The ROC curve, of folds the mean one."""
-    found = part["roc"]
-    if found is None:
+def roc(part: Part, label: str | None) -> Chart | None:
+    """The ROC curve of the positive class, or of each class against the rest."""
+    curves = part["roc"]
+    if not curves:
         return None
-    chart = _unit_square("1 − specificity", "sensitivity", f"ROC curve of {label}")
-    chart.line([0.0, *found["fpr"]], [0.0, *found["tpr"]], "curve")
+    said = f"ROC curve of {label}" if label else "ROC curves, each class against the rest"
+    chart = _unit_square("1 − specificity", "sensitivity", said)
+    for k, curve in enumerate(curves):
+        kind, key = ("curve", "") if label else (f"series s{k}", curve["label"])
+        key += f": {number(curve['area'])}" if key and curve["area"] is not None else ""
+        chart.line([0.0, *curve["fpr"]], [0.0, *curve["tpr"]], kind, label=key, tip=key)
     area = part["scores"].get("roc_auc")
     if area is not None:
         span = f"{area['level']:.0%} interval {range_words(area)}"
-        chart.text(1, 0, f"area {number(area['value'])}", "value end", dx=-10, dy=-38)
+        words = f"{'area' if label else 'mean area'} {number(area['value'])}"
+        chart.text(1, 0, words, "value end", dx=-10, dy=-38)
         chart.text(1, 0, span, "tick end", dx=-10, dy=-20)
-    chart.table = {"false positive rate": found["fpr"], "true positive rate": found["tpr"]}
+    every = [(c["label"], *at) for c in curves for at in zip(c["fpr"], c["tpr"])]
+    names = ("class", "false positive rate", "true positive rate")
+    chart.table = dict(zip(names, zip(*every)))
     return chart
 
 
@@ -501,39 +505,75 @@ def _unit_square(x: str, y: str, description: str) -> Chart:
 
 
 @figure("confusion", judged=True)
-def confusion(part: Part, _: str) -> Chart:
+def confusion(part: Part, _: str | None) -> Chart:
     """Whole samples and shares, rows being true classes; with many classes shares alone."""
     classes, counts, shares = (part["confusion"][key] for key in ("classes", "counts", "shares"))
-    n = len(classes)
-    left = names_room(classes) + 18
-    step = max(26.0, min(150.0, (426 - left) / n))
+    order, n = part["confusion"]["order"], len(classes)
+    names = [classes[k] for k in order]
+    left, room = names_room(names) + 18, 426 if n <= 12 else 786
+    step = max(24.0, min(150.0, (room - left) / n))
     high = min(step, 64.0)
-    slanted = n > 4 or max(map(len, classes)) * 6.7 > step
-    below = 40 + (5.6 * max(len(cut(name)) for name in classes) if slanted else 0)
+    slanted = n > 4 or max(map(len, names)) * 6.7 > step
+    below = 40 + (5.6 * max(len(cut(name)) for name in names) if slanted else 0)
     chart = Chart(
-        Axis(0, n, "predicted", _names(classes), slanted=slanted),
-        Axis(n, 0, "true", _names(classes)),
+        Axis(0, n, "predicted", _names(names), slanted=slanted),
+        Axis(n, 0, "true", _names(names)),
         "predicted against true classes",
-        *(max(440, left + step * n + 14), high * n + below + 8, left),
-        *(max(440 - left - step * n, 14), 8, below),
+        *(max(room, left + step * n) + 14, high * n + below + 8, left),
+        *(max(room - left - step * n, 0) + 14, 8, below),
     )  # fmt: skip
-    for i, j in product(range(n), range(n)):
+    for (y, i), (x, j) in product(enumerate(order), enumerate(order)):
         share, count = shares[i][j], counts[i][j]
-        level = math.ceil(6 * share - 0.5) if share else 0
+        # few errors are to be seen, too
+        level = math.ceil(_LEVELS * (share if i == j else math.sqrt(share)) - 0.5)
         kind = f"cell {'right' if i == j else 'wrong'} l{level}"
         tip = f"{classes[i]} predicted as {classes[j]}: {count:,} ({share:.0%})"
-        chart.rects([(j + 0.02, i + 0.02, j + 0.98, i + 0.98)], kind, radius=3, tips=[tip])
+        chart.rects([(x + 0.02, y + 0.02, x + 0.98, y + 0.98)], kind, radius=3, tips=[tip])
         strong = " strong" if level > 4 else ""
         if step >= 60:
-            chart.text(j + 0.5, i + 0.5, f"{count:,}", f"value mid figure{strong}", dy=1)
-            chart.text(j + 0.5, i + 0.5, f"{share:.0%}", f"figure mid{strong}", dy=16)
+            chart.text(x + 0.5, y + 0.5, f"{count:,}", f"value mid figure{strong}", dy=1)
+            chart.text(x + 0.5, y + 0.5, f"{share:.0%}", f"figure mid{strong}", dy=16)
         elif share >= 0.005:
-            chart.text(j + 0.5, i + 0.5, f"{100 * share:.0f}", f"figure mid{strong}", dy=4)
+            chart.text(x + 0.5, y + 0.5, f"{100 * share:.0f}", f"figure mid{strong}", dy=4)
     cells = list(product(range(n), range(n)))
     chart.table = {
         "true": [classes[i] for i, _ in cells], "predicted": [classes[j] for _, j in cells],
         "samples": [counts[i][j] for i, j in cells], "share": [shares[i][j] for i, j in cells],
     }  # fmt: skip
+    return chart
+
+
+@figure("recalls")
+def recalls(document: Part) -> Chart | None:
+    """The share of each of several classes that panels of each size recognise."""
+    rungs, classes = document["ladder"], document["data"]["classes"]
+    if len(rungs) < 2 or len(classes) < 3:
+        return None
+    order = document["confusion"]["order"]
+    names = [classes[k] for k in order]
+    left, high = names_room(names), 24 if len(names) > 6 else 34
+    chosen = [(i + 0.5, str(r["size"]), "tick bold" if r["chosen"] else "tick")
+              for i, r in enumerate(rungs)]  # fmt: skip
+    chart = Chart(
+        Axis(0, len(rungs), "features in the panel", chosen),
+        Axis(len(names), 0, ticks=_names(names)),
+        "share of each class that is recognised, by panel size",
+        *(440, high * len(names) + 54, left, 14, 8, 46),
+    )
+    for (x, rung), (y, k) in product(enumerate(rungs), enumerate(order)):
+        share = rung["recalls"][k]
+        level = math.ceil(_LEVELS * share - 0.5)
+        tip = f"{classes[k]}, {plural(rung['size'], 'feature')}: {share:.0%} recognised"
+        corners = [(x + 0.03, y + 0.03, x + 0.97, y + 0.97)]
+        chart.rects(corners, f"cell right l{level}", radius=3, tips=[tip])
+        strong = " strong" if level > 4 else ""
+        chart.text(x + 0.5, y + 0.5, f"{100 * share:.0f}", f"figure mid{strong}", dy=4)
+    every = list(product(rungs, range(len(classes))))
+    chart.table = {
+        "features": [rung["size"] for rung, _ in every],
+        "class": [classes[k] for _, k in every],
+        "share recognised": [rung["recalls"][k] for rung, k in every],
+    }
     return chart
 
 

@@ -19,6 +19,7 @@ _FEW = 20  # samples of the smallest class
 _IMBALANCE = 3.0
 _MISSING = 0.05
 _PERFECT = 0.99
+_IN_GROUPS = ", and those of a group with several classes within the group"
 
 
 @cache
@@ -61,6 +62,7 @@ def _about_score(document: Part) -> Iterator[Notice]:
             range=range_words(score),
             low=number(score["low"]),
             chance=verdict["chance"],
+            groups=_IN_GROUPS if "groups" in verdict["scheme"] else "",
         )
     if score["value"] >= _PERFECT:
         yield _notice("perfect")

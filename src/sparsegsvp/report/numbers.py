@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.sparse import issparse
+from scipy.spatial.distance import squareform
 from scipy.stats import false_discovery_control, ttest_ind_from_stats
-from sklearn.metrics import roc_auc_score
 
 from .._typing import Float64Array
+from ..metrics import area_and_variance
+from .words import MANY_CLASSES
 
 Part = dict[str, Any]
 
@@ -27,6 +29,7 @@ _MAX_OUTLIERS = 12  # points of a box plot
 _NAMED = 60  # features of a volcano plot that are named when pointed at
 _RASTER = (120, 80)  # of features that fall into one cell of a volcano plot one is kept
 _CELLS = 16_000_000  # values that are made dense at a time
+_GRID = np.linspace(0, 1, 101)  # false positive rates
 _LIKE = 10.0  # columns are in one unit if their spreads differ by no more than this factor
 
 
@@ -160,37 +163,21 @@ def scatter(samples: Samples, predictions: Any, order: Sequence[int], model: Any
     }
 
 
-def distances(samples: Samples, predictions: Any) -> Part | None:
-    """Distances of the samples to the planes of two classes, of fits that had not seen them."""
-    labels = list(samples.classes[:2])
-    names = [f"distance_{label}" for label in labels]
-    if not all(name in predictions for name in names):
-        return None
-    repeat = np.asarray(predictions["repeat"])
-    first = repeat == repeat.min()
-    at = np.asarray(predictions["sample"], dtype=np.intp)[first]
-    table = np.full((samples.codes.size, 2), np.nan)
-    for k, name in enumerate(names):
-        table[at, k] = np.abs(np.asarray(predictions[name], dtype=float)[first])
-    placed = np.flatnonzero(np.isfinite(table).all(axis=1))
-    rows = placed[thin(samples.codes[placed])]
-    return {
-        "labels": labels,
-        "x": _digits(table[rows, 0]),
-        "y": _digits(table[rows, 1]),
-        "n_total": int(placed.size),
-        **outcomes(samples, predictions, rows),
-    }
+def heatmap(
+    samples: Samples, predictions: Any, panel: Sequence[int], order: Sequence[int]
+) -> Part | None:
+    """The panel over the samples in standard deviations, both ordered by average linkage.
 
-
-def heatmap(samples: Samples, predictions: Any, panel: Sequence[int]) -> Part | None:
-    """The panel over the samples in standard deviations, both ordered by average linkage."""
+    Samples of many classes stand by class, the classes in ``order``.
+    """
     panel = list(panel)[:_MAX_ROWS]
     if not panel:
         return None
     rows = thin(samples.codes, _MAX_COLUMNS)
     Z = np.stack([_standardized(samples.column(j)) for j in panel])[:, rows]
     up, across = _alike(np.nan_to_num(Z)), _alike(np.nan_to_num(Z).T)
+    if len(order) > MANY_CLASSES:
+        across = across[np.argsort(np.argsort(order)[samples.codes[rows[across]]], kind="stable")]
     return {
         "feature": [str(samples.features[panel[i]]) for i in up],
         "values": [[_rounded(v, 2) for v in Z[i, across]] for i in up],
@@ -207,9 +194,47 @@ def _standardized(values: Float64Array) -> Float64Array:
 
 def _alike(Z: Float64Array) -> NDArray[np.intp]:
     """An order of rows in which those alike are neighbours."""
-    if len(Z) < 3:
-        return np.arange(len(Z))
-    return leaves_list(linkage(Z, "average", optimal_ordering=True)).astype(np.intp)
+    return np.arange(len(Z)) if len(Z) < 3 else _leaves(Z)
+
+
+def _leaves(data: Float64Array) -> NDArray[np.intp]:
+    return leaves_list(linkage(data, "average", optimal_ordering=True)).astype(np.intp)
+
+
+def order_of_classes(shares: Float64Array) -> list[int]:
+    """Many classes so that those taken for each other are neighbours; few as they are."""
+    if len(shares) <= MANY_CLASSES:
+        return list(range(len(shares)))
+    apart = 1.0 - (shares + shares.T) / 2
+    np.fill_diagonal(apart, 0.0)
+    return [int(k) for k in _leaves(squareform(apart))]
+
+
+def roc_curves(samples: Samples, predictions: Any) -> list[Part]:
+    """The ROC curve of each of a few classes against the rest, averaged over the folds."""
+    names = [f"decision_{label}" for label in samples.classes]
+    if len(names) > MANY_CLASSES or not all(name in predictions for name in names):
+        return []
+    truth, curves = np.asarray(predictions["truth"], dtype=str), []
+    folds = list(predictions.groupby(["repeat", "fold"]).indices.values())
+    for label, name in zip(samples.classes, names):
+        scores, mine = np.asarray(predictions[name], dtype=float), truth == label
+        parts = [(mine[rows], scores[rows]) for rows in folds if 0 < mine[rows].mean() < 1]
+        if parts:
+            rates = np.mean([_true_positives(*part) for part in parts], axis=0)
+            rates[0] = 0.0
+            auc = float(np.mean([area_and_variance(*part)[0] for part in parts]))
+            fpr, tpr = _GRID.tolist(), np.round(rates, 5).tolist()
+            curves.append({"label": label, "fpr": fpr, "tpr": tpr, "area": auc})
+    return curves
+
+
+def _true_positives(positive: NDArray[np.bool_], score: Float64Array) -> Float64Array:
+    """True positive rates at the false positive rates of the grid."""
+    order = np.argsort(-score, kind="stable")
+    last = np.append(np.diff(score[order]) != 0, True)  # of equal scores
+    hits, alarms = (np.cumsum(part[order])[last] for part in (positive, ~positive))
+    return np.interp(_GRID, np.append(0, alarms / alarms[-1]), np.append(0, hits / hits[-1]))
 
 
 def _rounded(value: float | None, digits: int) -> float | None:
@@ -287,8 +312,8 @@ def _area(values: Float64Array, codes: NDArray[np.intp]) -> float | None:
     known = np.isfinite(values)
     if np.unique(codes[known]).size < 2:
         return None
-    area = float(roc_auc_score(codes[known] == 1, values[known]))
-    return max(area, 1.0 - area)
+    auc = area_and_variance(codes[known] == 1, values[known])[0]
+    return max(auc, 1.0 - auc)
 
 
 def volcano(samples: Samples, panel: Sequence[int]) -> Part | None:

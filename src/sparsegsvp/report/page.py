@@ -12,7 +12,7 @@ from . import words
 from .charts import asset, file_css, palette_css
 from .document import COMPARISON_FORMAT, FORMAT, check_document
 from .drawings import box_chart, comparison_chart, draw_figures, tones_of
-from .texts import TRIPOD, answers, checklist, environment, methods
+from .words import MANY_CLASSES, TRIPOD, answers, checklist, environment, methods
 
 #: The questions that a page answers, in order, and what its menu calls them.
 QUESTIONS = {
@@ -30,7 +30,7 @@ def render_page(document: Mapping[str, Any]) -> str:
     d = check_document(document, formats=[FORMAT])
     tones = tones_of(d)
     rows = [*d["panel"], *d["more"]]
-    few = len(tones) <= environment().globals["many_classes"]
+    few = len(tones) <= MANY_CLASSES
     return render(
         "report.html",
         draw_figures(d),

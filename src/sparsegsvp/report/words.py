@@ -1,16 +1,30 @@
-"""Numbers in words, the verdict, and the lines that the console prints.
+"""What is said: numbers in words, the verdict, lines of the console, and longer texts.
 
-Longer texts (methods, answers, checklist) are templates; see `sparsegsvp.report.texts`.
+Methods, answers and checklist are templates that see the document as ``d``. Values are put in as
+one line of plain text; the page escapes what comes out, and so does Markdown.
 """
 
 from __future__ import annotations
 
+import re
+import shlex
+import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
+
+from .charts import asset, short
 
 Part = Mapping[str, Any]
 
+#: With more classes than this, dots and shades take the place of boxes, points and curves.
+MANY_CLASSES = 6
 RANDOM_PANEL = "random panel"
+TRIPOD = (
+    "Collins GS and others. TRIPOD+AI statement: updated guidance for reporting clinical "
+    "prediction models that use regression or machine learning methods. BMJ 2024;385:e078378."
+)
 
 # Fleiss's bounds for kappa, which Nogueira and others suggest for their index too.
 POOR, EXCELLENT = 0.4, 0.75
@@ -219,16 +233,6 @@ def comparison_words(found: Part) -> dict[str, Any]:
 # ------------------------------------------------------------------------------ the console
 
 
-def headline(document: Part) -> str:
-    """Return the headline of a document."""
-    return str(document["verdict"]["headline"])
-
-
-def sentences(document: Part) -> list[str]:
-    """Return what stands below the headline: what was found, and how far to trust it."""
-    return list(document["verdict"]["sentences"])
-
-
 def ladder_lines(document: Part) -> list[str]:
     """Write the ladder as aligned lines, a star before the chosen size; none without a ladder."""
     rungs = document["ladder"]
@@ -280,3 +284,123 @@ def prevalence_words(cohort: Part) -> str:
     """Say which share of the positive class a cohort's numbers are for."""
     share = percent(cohort["prevalence"])
     return f"{share}, as in the cohort" if cohort["observed_prevalence"] else share
+
+
+# ---------------------------------------------------------------------------- longer texts
+
+
+@cache
+def environment(package: str | None = None, *, text: bool = False) -> Any:
+    """The templates of this package, and of another before them.
+
+    ``text`` is for plain text: values become one line and nothing is escaped. Otherwise values are
+    escaped for HTML. An unknown name is an error.
+    """
+    try:
+        import jinja2
+    except ImportError as error:
+        raise ImportError('the page needs jinja2: pip install "sparsegsvp[report]"') from error
+    places = dict.fromkeys([package or __package__, __package__])
+    made = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(place) for place in places]),
+        autoescape=not text,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_one_line if text else None,
+    )
+    made.filters |= {
+        "number": number,
+        "interval": interval,
+        "ends": range_words,
+        "signed": signed,
+        "p": p_value,
+        "plural": plural,
+        "joined": joined,
+        "percent": percent,
+        "counts": class_counts,
+        "contrast": contrast,
+        "title_of": score_title,
+        "calibration": calibration_words,
+        "prevalence": prevalence_words,
+        "steady": stability_word,
+        "short": short,
+        "markdown": _markdown,
+        "shell": shlex.quote,
+    }
+    made.globals |= {"many_classes": MANY_CLASSES}
+    return made
+
+
+def _one_line(value: Any) -> Any:
+    return re.sub(r"\s+", " ", value) if isinstance(value, str) else value
+
+
+def answers(document: Part) -> dict[str, str]:
+    """Answer each question of the page in a line or two: the blocks of a template."""
+    made = environment(text=True).get_template("answers.txt")
+    context = made.new_context({"d": document})
+    return {name: " ".join("".join(block(context)).split()) for name, block in made.blocks.items()}
+
+
+def methods(document: Part) -> dict[str, Any]:
+    """Write the ``paragraph`` on methods for a paper, and the list of ``citations``."""
+    text = environment(text=True).get_template("methods.txt").render(d=document)
+    paragraph, _, citations = text.partition("\n---\n")
+    lines = [line.strip() for line in citations.splitlines() if line.strip()]
+    return {"paragraph": " ".join(paragraph.split()), "citations": lines}
+
+
+# ---------------------------------------------------------------------------- the checklist
+
+
+@dataclass(frozen=True)
+class ChecklistPart:
+    """One part of the checklist: what is to be reported, by the run and by the authors."""
+
+    number: str
+    section: str
+    topic: str
+    text: str
+    authors: str
+
+    @property
+    def status(self) -> str:
+        """Who fills it: "run", "both" or "authors"."""
+        if not self.text:
+            return "authors"
+        return "both" if self.authors else "run"
+
+
+@cache
+def _checklist() -> list[tuple[str, dict[str, str], Any]]:
+    """Each part of the checklist with its section and the template of what a run says."""
+    made = environment(text=True)
+    return [
+        (section["title"], part, made.from_string(part.get("run", "")))
+        for section in tomllib.loads(asset("checklist.toml"))["section"]
+        for part in section["part"]
+    ]
+
+
+def checklist(document: Part) -> list[ChecklistPart]:
+    """Fill all 52 parts of the TRIPOD+AI checklist from a document, in order."""
+    said, parts = methods(document)["paragraph"], []
+    for section, part, template in _checklist():
+        text = " ".join(template.render(d=document, methods=said).split())
+        authors = part.get("authors", "")
+        parts.append(ChecklistPart(part["number"], section, part["topic"], text, authors))
+    return parts
+
+
+def checklist_markdown(document: Part) -> str:
+    """Write the checklist as Markdown, a box to tick for every part."""
+    made = environment(text=True).get_template("checklist.md")
+    return f"{made.render(parts=checklist(document), tripod=TRIPOD).rstrip()}\n"
+
+
+def _markdown(text: str) -> str:
+    """Make a text nothing but text in Markdown with HTML."""
+    line = "".join(c if c.isprintable() else " " for c in text)
+    line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_\[\]#|~$])", r"\\\1", line)

@@ -8,46 +8,35 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from ..datasets import Dataset
 from ..metrics import average_jaccard
-from .runs import CLAIMS, PARTS, PUBLISHED, Plan, Results, Row, Study, balanced, parts_of
+from .runs import CLAIMS, PARTS, PUBLISHED, Plan, Results, Study, balanced
 
+Rows = list[dict[str, Any]]
 CODE, TEXT, FREE = "authors' conventions", "the text, literally", "no accidental stop"
-SCORED = "authors' scoring"
 CELLS = ("elbows", "features", "validation", "test")
-# From a row as the authors ran it to the text: name, source, rule, weights of the test part.
-STEPS = (
-    ("as the authors ran it", "code", "batch", "all"),
-    ("+ distances divided by ||w|| (equation 21)", "code", "printed", "all"),
-    ("+ test scored on the selected features alone", "code", "printed", "selected"),
-    ("+ penalty weights and settings as printed", "paper", "printed", "selected"),
-)
 
 
-def make_tables(study: Study, data: Dataset, plan: Plan, results: Results) -> dict[str, list[Row]]:
+def make_tables(study: Study, data: Dataset, plan: Plan, results: Results) -> dict[str, Rows]:
     """Build all tables of a study; those without rows are left out."""
-    names = [str(name) for name in data.feature_names]
     tables = {
         "rows": published_rows(study, results),
-        "rounding": rounding_rows(study, results),
-        "named": named_rows(study, results, names),
         "fair": fair_rows(study, results),
-        "sensitivity": sensitivity_rows(study, results),
-        "changes": change_rows(study, results),
         "search": search_rows(study, results),
         "sweep": sweep_rows(study, plan, results),
         "jaccard": jaccard_rows(study, plan, results),
-        "claims": claim_rows(study, results, names),
+        "claims": claim_rows(study, data, plan, results),
         "split": split_rows(study, data),
     }
     return {name: rows for name, rows in tables.items() if rows}
 
 
-def _table(columns: str, rows: Iterable[Sequence[Any]]) -> list[Row]:
+def _table(columns: str, rows: Iterable[Sequence[Any]]) -> Rows:
     names = columns.split(" | ")
     return [dict(zip(names, row, strict=True)) for row in rows]
 
@@ -61,23 +50,22 @@ def _mean(values: Sequence[float]) -> float | None:
     return float(np.mean(values)) if len(values) else None
 
 
-def cells(fit: Mapping[str, Any], source: str = "code") -> list[str]:
+def _runs(results: Results, head: str, method: str) -> Rows:
+    """The runs of one method on other splits, from other starts, or with other shares."""
+    return [group[method] for name, group in results.items() if name.startswith(f"{head}/")]
+
+
+def _cells(fit: Mapping[str, Any], source: str = "code") -> list[str]:
     """Elbows, features and counts of a fit, scored as the authors did or as the text says."""
     rule, kind = ("batch", "all") if source == "code" else ("printed", "selected")
     counts = fit["confusion"]["validation"][rule]["selected"], fit["confusion"]["test"][rule][kind]
     return [_spaced(fit["elbows"], ", "), _spaced(fit["counts"], " / "), *map(_spaced, counts)]
 
 
-def stops(fit: Mapping[str, Any]) -> str:
+def _stops(fit: Mapping[str, Any]) -> str:
     """Where each plane ended: at an iteration by the rule, or at the cap."""
     ends = zip(fit["iterations"], fit["converged"])
     return ", ".join(f"{n}" if done else "cap" for n, done in ends)
-
-
-def _roundings(results: Results, method: str) -> dict[str, Row]:
-    """The fits of a method over all roundings, the plain one first."""
-    others = {k[9:]: v[method] for k, v in results.items() if k.startswith("rounding/")}
-    return {"one thread": results[f"row/{method}/code"], **others}
 
 
 def _spread(values: Sequence[str], published: str) -> str:
@@ -88,23 +76,25 @@ def _spread(values: Sequence[str], published: str) -> str:
     return f"{shown}{more} · {'inside' if published in dict(counts) else 'outside'}"
 
 
-def published_rows(study: Study, results: Results) -> list[Row]:
+def published_rows(study: Study, results: Results) -> Rows:
     """The paper's two result tables in one, by source; ranges over roundings among them."""
     rows: list[tuple[str, ...]] = []
     for key, entry in study.methods.items():
-        target = [_spaced(entry["elbows"], ", "), _spaced(entry["features"], " / "),
-                  _spaced(entry["validation"]), _spaced(entry["test"])]  # fmt: skip
+        target = [_spaced(entry[c], m) for c, m in zip(CELLS, (", ", " / ", " ", " "))]
         code, text = (results[f"row/{key}/{source}"] for source in ("code", "paper"))
-        fits = list(_roundings(results, key).values())
-        lines = [("published", "", target), *_notebook(entry), (CODE, stops(code), cells(code))]
-        free = [fit["free"] or fit for fit in fits]
-        kinds = [(CODE, fits)]
+        fits, printed = [code, *_runs(results, "rounding", key)], entry.get("notebook")
+        lines = [("published", "", target)]
+        if printed:
+            shown = [printed.get(c, "") for c in CELLS]
+            lines.append(("authors' notebook", printed.get("stopped", ""), shown))
+        lines.append((CODE, _stops(code), _cells(code)))
+        kinds = {CODE: fits}
         if code["free"]:
-            lines.append((FREE, stops(code["free"]), cells(code["free"])))
-            kinds.append((FREE, free))
-        lines.append((TEXT, stops(text), cells(text, "paper")))
-        for name, runs in kinds if len(fits) > 1 else []:
-            columns = zip(*(cells(run) for run in runs))
+            lines.append((FREE, _stops(code["free"]), _cells(code["free"])))
+            kinds[FREE] = [fit["free"] or fit for fit in fits]
+        lines.append((TEXT, _stops(text), _cells(text, "paper")))
+        for name, repeats in kinds.items():
+            columns = zip(*map(_cells, repeats))
             ranges = [_spread(column, goal) for column, goal in zip(columns, target)]
             lines.append((f"{name}, any rounding ({len(fits)})", "", ranges))
         for source, ended, found in lines:
@@ -112,210 +102,119 @@ def published_rows(study: Study, results: Results) -> list[Row]:
                     if value == goal or value.endswith("inside")]  # fmt: skip
             said = "" if source == "published" else "all" if len(same) == 4 else ", ".join(same)
             rows.append((entry["label"], source, ended, *found, said))
-    for name in own_names(study):
-        own = results["own"][name]
-        counts = [_spaced(own["counts"][part]) for part in PARTS[1:]]
-        rows.append(("this package", name, "", "", str(len(own["panel"])), *counts, ""))
+    for name, made in results["own"].items():
+        counts = [_spaced(made[part]) for part in PARTS[1:]]
+        rows.append(("this package", name, "", "", str(len(made["panel"])), *counts, ""))
     return _table(f"method | source | stopped at | {' | '.join(CELLS)} | as published", rows)
 
 
-def _notebook(entry: Mapping[str, Any]) -> list[tuple[str, str, list[str]]]:
-    """What the authors' notebook prints of a row, as far as it does."""
-    if "notebook" not in entry:
-        return []
-    printed = entry["notebook"]
-    ended = ", ".join("rule" if stopped else "cap" for stopped in printed.get("stopped", ()))
-    found = [f"smaller {printed['smaller_elbow']}" if "smaller_elbow" in printed else "",
-             f"common {printed['common']}" if "common" in printed else "",
-             *(_spaced(printed.get(part, ())) for part in PARTS[1:])]  # fmt: skip
-    return [("authors' notebook", ended, found)]
-
-
-def rounding_rows(study: Study, results: Results) -> list[Row]:
-    """Every rounding of every row, with and without the stopping rule."""
-    rows = [
-        (entry["label"], name, stops(fit), *cells(fit), *cells(fit["free"] or fit))
-        for key, entry in study.methods.items()
-        for name, fit in _roundings(results, key).items()
-    ]
-    free = " | ".join(f"{cell}, {FREE}" for cell in CELLS)
-    return _table(f"method | sums by | stopped at | {' | '.join(CELLS)} | {free}", rows)
-
-
-def named_rows(study: Study, results: Results, names: Sequence[str]) -> list[Row]:
-    """The features selected, by name, beside those of the notebook."""
+def fair_rows(study: Study, results: Results) -> Rows:
+    """Means over the same splits: printed rule, the authors' scoring, retuned; and the panels."""
     rows = []
-    for key, entry in study.methods.items():
-        listed = entry.get("notebook", {}).get("selected", ["", ""])
-        for k, kept in enumerate(results[f"row/{key}/code"]["features"]):
-            shown = ", ".join(names[f] for f in kept[:7]) + (", ..." if len(kept) > 7 else "")
-            rows.append((entry["label"], study.classes[k], shown, ", ".join(listed[k])))
-    return _table("method | plane of | selected | notebook", rows)
-
-
-def runs_of(results: Results, head: str, method: str) -> list[Row]:
-    """The runs of one method from other starts, or on other splits."""
-    groups = [v for k, v in results.items() if k.partition("/")[0] == head]
-    return [run for group in groups for name, run in group.items() if name.split("/")[0] == method]
-
-
-def own_names(study: Study) -> list[str]:
-    """This package's methods beside the paper's."""
-    return [f"GSVPSVM({study.size})", "GSVPSVMCV"]
-
-
-def fair_rows(study: Study, results: Results) -> list[Row]:
-    """The same splits three ways: printed rule, the authors' scoring, and retuned."""
-    rows: list[tuple[Any, ...]] = []
-    for key in (*study.methods, *own_names(study)):
-        runs, entry = runs_of(results, "splits", key), study.methods.get(key)
+    for key in (*study.methods, *results["own"]):
+        runs, entry = _runs(results, "splits", key), study.methods.get(key)
         again = {k: v for k, v in results.items() if k.startswith(f"search/{key}/")}
         first = again.pop(f"search/{key}/{PUBLISHED}", None)
         tuned = list(again.values()) or ([first] if first else [])
-        rows.append((
-            entry["label"] if entry else key,
-            balanced(entry["test"]) if entry else None,
-            len(runs),
-            _mean([run["printed"] for run in runs]),
-            _mean([run["all"] for run in runs if "all" in run]),
-            len(again) or ("the published one" if first else None),
-            _mean([run["test"] for run in tuned]),
-            _mean([run["test_printed"] for run in tuned]),
-        ))  # fmt: skip
-    columns = ("method | published, one split | splits | printed rule | authors' scoring | splits "
-               "retuned | retuned, authors' scoring | retuned, printed rule")  # fmt: skip
-    return _table(columns, rows) if rows[0][2] else []
+        rows.append({
+            "method": entry["label"] if entry else key,
+            "published, one split": balanced(entry["test"]) if entry else None,
+            "splits": len(runs),
+            "printed rule": _mean([balanced(np.add(r["validation"], r["test"])) for r in runs]),
+            "authors' scoring": _mean([balanced(run["batch"]) for run in runs if "batch" in run]),
+            "splits retuned": len(again) or ("the published one" if first else None),
+            "retuned, authors' scoring": _mean([run["test"] for run in tuned]),
+            "retuned, printed rule": _mean([run["test_printed"] for run in tuned]),
+            "panels of these splits": _panels(runs),
+            "panels of other starts": _panels(_runs(results, "starts", key)),
+        })  # fmt: skip
+    return rows
 
 
-def sensitivity_rows(study: Study, results: Results) -> list[Row]:
-    """How much each method changes with the start and the split."""
-    rows = []
-    for head in ("starts", "splits"):
-        for method in (*study.methods, *own_names(study)):
-            runs = runs_of(results, head, method)
-            if len(runs) < 2:
-                continue
-            panels, scores = [run["panel"] for run in runs], [run["printed"] for run in runs]
-            sizes, label = [len(panel) for panel in panels], {"label": method}
-            rows.append((
-                study.methods.get(method, label)["label"], head, len(runs),
-                len({tuple(panel) for panel in panels}), average_jaccard(panels),
-                f"{np.median(sizes):g} ({min(sizes)}–{max(sizes)})", float(np.mean(scores)),
-                float(np.std(scores, ddof=1)), sum(run.get("capped", False) for run in runs),
-            ))  # fmt: skip
-    columns = "method | other | runs | distinct panels | Jaccard | features | balanced accuracy"
-    return _table(f"{columns} | sd | at the cap", rows)
+def _panels(runs: Rows) -> str:
+    """How many of the panels are distinct, their Jaccard index, and how many features they have."""
+    panels = [tuple(run["panel"]) for run in runs]
+    if len(panels) < 2:
+        return ""
+    sizes, alike = sorted(map(len, panels)), average_jaccard(panels)
+    return f"{len(set(panels))} of {len(panels)}; {alike:.2f}; {sizes[0]}–{sizes[-1]}"
 
 
-def change_rows(study: Study, results: Results) -> list[Row]:
-    """From the published score to the one the text describes, one change at a time."""
-    rows = []
-    for key, entry in study.methods.items():
-        rows.append((entry["label"], "published", *(balanced(entry[part]) for part in PARTS[1:])))
-        for name, source, rule, kind in STEPS:
-            counts = results[f"row/{key}/{source}"]["confusion"]
-            both = counts["validation"][rule]["selected"], counts["test"][rule][kind]
-            rows.append((entry["label"], name, *map(balanced, both)))
-    return _table("method | step | validation | test", rows)
-
-
-def search_rows(study: Study, results: Results) -> list[Row]:
+def search_rows(study: Study, results: Results) -> Rows:
     """What the search for delta and step picks, and its score on other samples."""
     rows = []
     for name, r in results.items():
-        head, _, rest = name.partition("/")
+        head, *rest = name.split("/")
         if head == "search":
-            method, seed = rest.split("/")
-            where = "published" if seed == str(PUBLISHED) else f"other {int(seed) + 1}"
+            label, seed = study.methods[rest[0]]["label"], int(rest[1])
+            where = "published" if seed == PUBLISHED else f"other {seed + 1}"
             found = [r[k] for k in ("step_size", "features", "tried", "tied", "validation", "test")]
-            deltas, label = _spaced(r["delta"], ", "), study.methods[method]["label"]
-            rows.append((label, where, deltas, *found, r["test_printed"]))
+            rows.append((label, where, _spaced(r["delta"], ", "), *found, r["test_printed"]))
     columns = "method | split | deltas | step | features | settings | as good | validation"
     return _table(f"{columns} | test, authors' scoring | test, printed rule", rows)
 
 
-def sweep_rows(study: Study, plan: Plan, results: Results) -> list[Row]:
+def sweep_rows(study: Study, plan: Plan, results: Results) -> Rows:
     """Features selected at each (q, eps), and what the authors' older notebook prints."""
     rows = []
     for eps in plan.eps:
         known = study.notebook_sweep if eps == plan.eps[0] and len(plan.qs) == 10 else {}
-        for i, q in enumerate(plan.qs):
-            fit = results[f"sweep/{eps:.4g}"][f"{q:g}"]
+        for i, (q, fit) in enumerate(results[f"sweep/{eps:.4g}"].items()):
             counts = fit["confusion"]["validation"]["batch"]["selected"]
-            printed = [known[k][i] if known else None for k in ("smaller_elbow", "common")]
-            rows.append((eps, q, min(fit["elbows"]), printed[0], _spaced(fit["elbows"], ", "),
-                         len(fit["panel"]), fit["counts"][2], printed[1], _spaced(counts),
-                         _spaced(known["validation"][i]) if known else None, stops(fit),
-                         len(fit["own"])))  # fmt: skip
+            elbow, common, listed = (v[i] for v in known.values()) if known else [None] * 3
+            rows.append((eps, float(q), min(fit["elbows"]), elbow, _spaced(fit["elbows"], ", "),
+                         len(fit["panel"]), fit["counts"][2], common, _spaced(counts),
+                         _spaced(listed or ()), _stops(fit)))  # fmt: skip
     columns = "eps | q | smaller elbow | notebook | elbows | either plane | common"
-    columns += " | common, notebook"
-    return _table(f"{columns} | validation | validation, notebook | stopped at | LqGSVPSVM", rows)
+    columns += " | common, notebook | validation | validation, notebook | stopped at"
+    return _table(columns, rows)
 
 
-def jaccard_rows(study: Study, plan: Plan, results: Results) -> list[Row]:
+def jaccard_rows(study: Study, plan: Plan, results: Results) -> Rows:
     """Average Jaccard index across q at each eps."""
+    panels = {e: [f["panel"] for f in results[f"sweep/{e:.4g}"].values()] for e in plan.eps}
     published = dict(zip(plan.eps, study.jaccard))
-    fits = {eps: list(results[f"sweep/{eps:.4g}"].values()) for eps in plan.eps}
-    rows = [
-        (e, published.get(e), *(average_jaccard([fit[k] for fit in f]) for k in ("panel", "own")))
-        for e, f in fits.items()
-        if len(f) > 1
-    ]
-    return _table("eps | published | obtained | LqGSVPSVM", rows)
+    rows = [(e, published.get(e), average_jaccard(p)) for e, p in panels.items() if len(p) > 1]
+    return _table("eps | published | obtained", rows)
 
 
-def split_rows(study: Study, data: Dataset) -> list[Row]:
-    """Samples per class and part: printed and obtained."""
-    parts = parts_of(data, study.key)
+def split_rows(study: Study, data: Dataset) -> Rows:
+    """Samples per class and part: printed and obtained (Table 1)."""
     rows = [
-        (name, part, study.split[name][k], int(np.sum(getattr(parts, part)[1] == label)))
+        (name, part, study.split[name][k], int(np.sum(y == label)))
         for label, name in enumerate(study.classes)
-        for k, part in enumerate(PARTS)
+        for k, (part, (_, y)) in enumerate(zip(PARTS, study.split_of(data)))
     ]
     return _table("class | part | published | obtained", rows)
 
 
-def claim_rows(study: Study, results: Results, names: Sequence[str]) -> list[Row]:
+def claim_rows(study: Study, data: Dataset, plan: Plan, results: Results) -> Rows:
     """Claims of the text beside its tables, how each was tried, and what came of it."""
-    found: dict[str, str] = {}
-    if "claim/filters" in results:
-        made = results["claim/filters"]
-        union = {feature for top in made["top"].values() for feature in top}
-        tops = {key: _heaviest(results[f"row/{key}/code"]["weights"]) for key in ("l1", "q=1")}
-        found["filters"] = "; ".join(
-            f"{study.methods[key]['label']}: {len(union & set(top))} of 20, "
-            f"{sum(min(abs(at - f) for f in union) <= 5 for at in top)} within 5 bins of one"
-            for key, top in tops.items()
-        )
-        found["few"] = _first_and_means(made["scores"])
-    if "claim/elimination" in results:
-        made = results["claim/elimination"]
-        panels = [results[f"row/{key}/code"]["features"] for key in study.methods]
-        selected = {names[f] for planes in panels for kept in planes for f in kept}
-        both = {"worst smoothness", "area error"} <= selected
-        inside = len(selected & {names[f] for f in made["panels"]["18"]})
-        found["elimination"] = _first_and_means(made["scores"])
-        found["subset"] = f"both are selected: {'yes' if both else 'no'}; {inside} of "
-        found["subset"] += f"{len(selected)} among our 18"
-    seeds = [v for k, v in results.items() if k.startswith("claim/imbalance/")]
-    if seeds:
-        recalls = {(name, share): np.mean([s[share][name] for s in seeds], axis=0)
-                   for name in seeds[0]["1"] for share in seeds[0]}  # fmt: skip
-        found["imbalance"] = "; ".join(
-            f"{name} {first:.2f}/{second:.2f} at {share}"
-            for (name, share), (first, second) in recalls.items()
-        )
+    made, fits = results["selectors"], {k: results[f"row/{k}/code"] for k in study.methods}
+    scores = "; ".join(
+        f"{name}: {value['scores'][0]:.3f} ({np.mean(value['scores'][1:]):.3f})"
+        for name, value in made.items()
+    )
+    if study.key == "ovarian":
+        union = {f for name, value in made.items() if name.endswith(", 20") for f in value["panel"]}
+        shared = [f"{key}: {len(union & set(_heaviest(fits[key])))} of 20" for key in ("l1", "q=1")]
+        found = {"filters": "; ".join(shared), "few": scores}
+    else:
+        selected = {f for fit in fits.values() for kept in fit["features"] for f in kept}
+        two = {"worst smoothness", "area error"} <= {str(data.feature_names[f]) for f in selected}
+        shares = {"all": "splits", **{f"{s:g}": f"share {s}" for s in plan.shares}}
+        recalls = []
+        for name, share in product((*study.methods, *results["own"]), shares):
+            runs = _runs(results, shares[share], name)
+            tn, fp, fn, tp = np.sum([run[p] for run in runs for p in PARTS[1:]], axis=0)
+            recalls.append(f"{name} at {share} {tn / (tn + fp):.2f}/{tp / (tp + fn):.2f}")
+        found = {"elimination": scores, "subset": f"both are selected: {'yes' if two else 'no'}"}
+        found["imbalance"] = "; ".join(recalls)
     return _table("claim | tried how | found", [(*CLAIMS[k], said) for k, said in found.items()])
 
 
-def _heaviest(planes: Sequence[Mapping[str, Any]]) -> list[int]:
+def _heaviest(fit: Mapping[str, Any]) -> list[int]:
     """The twenty features of the largest weights in either plane."""
+    planes = fit["weights"]
     pairs = ((-abs(v), at) for plane in planes for at, v in zip(plane["at"], plane["value"]))
     return list(dict.fromkeys(at for _, at in sorted(pairs)))[:20]
-
-
-def _first_and_means(scores: Mapping[str, Sequence[float]]) -> str:
-    return ", ".join(
-        f"{name}: {first:.3f}" + (f" ({np.mean(others):.3f})" if others else "")
-        for name, (first, *others) in scores.items()
-    )

@@ -5,31 +5,10 @@
 nothing.
 """
 
-from .predict import (
-    Predictions,
-    predict_table,
-)
-from .predict import (
-    needed_features as needed_features,
-)
-from .predict import (
-    validate_table as validate_table,
-)
-from .results import (
-    ComparedMethods,
-    Selection,
-)
-from .results import (
-    command_of as command_of,
-)
-from .results import (
-    json_text as json_text,
-)
-from .results import (
-    results_folder as results_folder,
-)
-from .run import compare_table, demo_table, select_panel
-from .run import read_cohort as read_cohort
+# ruff: noqa: F401  (what is not in __all__ is for other rooms)
+from .predict import Predictions, needed_features, predict_table, validate_table
+from .results import ComparedMethods, Selection, command_of, results_folder
+from .run import compare_table, demo_table, read_cohort, select_panel
 
 __all__ = [
     "ComparedMethods",

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.impute import SimpleImputer
 
 from .._typing import Float64Array
+from .._validate import check_real
 from ..estimators.pipeline import last_step, prepared_rows
 from ..evaluation import (
     ExternalValidation,
@@ -97,30 +98,26 @@ class Predictions:
             remarks.append(f"Labels and probabilities are for class shares of {shares}.")
         return remarks
 
+    def columns(self) -> dict[str, list[Any]]:
+        """Return name, prediction, label if known, and probabilities of every sample."""
+        columns = {"sample": sample_names(self.table), "prediction": self.labels.tolist()}
+        if self.table.y is not None:
+            columns["label"] = [str(label) for label in self.table.y]
+        if self.proba is not None:
+            names = [f"probability of {label}" for label in self.classes]
+            columns |= dict(zip(names, self.proba.T.tolist()))
+        return columns
+
     def frame(self) -> Any:
         """Return a data frame with a row for each sample: prediction, label and probabilities."""
         import pandas as pd
 
-        header, rows = self._rows()
-        return pd.DataFrame(rows, columns=header).set_index("sample")
+        return pd.DataFrame(self.columns()).set_index("sample")
 
     def csv(self) -> str:
         """Write a line for each sample: its name, prediction, label if known, probabilities."""
-        return csv_text(*self._rows())
-
-    def _rows(self) -> tuple[list[str], list[list[Any]]]:
-        columns: dict[str, Any] = {
-            "sample": sample_names(self.table),
-            "prediction": self.labels.tolist(),
-        }
-        if self.table.y is not None:
-            columns["label"] = [str(label) for label in self.table.y]
-        if self.proba is not None:
-            columns |= {
-                f"probability of {label}": column.tolist()
-                for label, column in zip(self.classes, self.proba.T)
-            }
-        return list(columns), [list(row) for row in zip(*columns.values())]
+        columns = self.columns()
+        return csv_text(list(columns), zip(*columns.values()))
 
 
 def predict_table(
@@ -187,7 +184,7 @@ def predict_table(
             raise InputError(
                 "the model gives no probabilities", remedy=f"leave {option('prevalence')} out"
             )
-        trained = _training_shares(last) if shares is None else shares
+        trained = _shares("training", None, classes, last) if shares is None else shares
         proba, shares = move_prior(proba, trained, wanted), wanted
         labels = np.array(classes)[proba.argmax(axis=1)]
     shift = _shift(model, frame, None if table.y is None else table.labels)
@@ -197,22 +194,7 @@ def predict_table(
 def validate_table(
     model: Any, table: Table, *, positive: str | None = None, prevalence: float | None = None
 ) -> ExternalValidation:
-    """Validate a model on a table with labels.
-
-    Parameters
-    ----------
-    model, table
-        As in `predict_table`; the table has labels.
-    positive : str, optional
-        The class of interest of two.
-    prevalence : float, optional
-        Its share where the model is used, by default that of the table.
-
-    Returns
-    -------
-    ExternalValidation
-        With what differs from the training samples in its ``shift``.
-    """
+    """Validate a model on a table with labels, and compare its values with training."""
     table = known_labels(table, [str(c) for c in last_step(model).classes_], "the model")
     frame = panel_frame(model, table)
     validation = validate_external(
@@ -235,8 +217,7 @@ def panel_frame(model: Any, table: Table) -> Any:
     """Return the columns that a model needs as a data frame, in the model's order."""
     import pandas as pd
 
-    names = needed_features(model)
-    places = {name: j for j, name in enumerate(table.feature_names)}
+    names, places = needed_features(model), {n: j for j, n in enumerate(table.feature_names)}
     absent = [name for name in names if name not in places]
     if absent:
         raise InputError(
@@ -249,29 +230,17 @@ def panel_frame(model: Any, table: Table) -> Any:
     return pd.DataFrame(X.toarray() if sparse.issparse(X) else X, columns=names)
 
 
-def _training_shares(last: Any) -> Float64Array:
-    """The shares of the classes among the samples that a model was trained on."""
-    counts = getattr(last, "class_counts_", None)
-    if counts is None:
-        raise InputError(
-            "the model does not know how many samples of each class it was trained on",
-            remedy=f"give {option('prevalence')} as a number",
-        )
-    return np.asarray(counts, dtype=np.float64) / np.sum(counts)
-
-
 def _shares(prevalence: Any, positive: str | None, classes: tuple[str, ...], last: Any) -> Any:
     """Return the class shares that a prevalence stands for."""
     name = option("prevalence")
     if prevalence == "training":
-        return _training_shares(last)
-    if isinstance(prevalence, str):
-        try:
-            prevalence = float(prevalence)
-        except ValueError:
+        counts = getattr(last, "class_counts_", None)
+        if counts is None:
             raise InputError(
-                f"{name} is {quote(prevalence)}", remedy="give a number or 'training'"
-            ) from None
+                "the model does not know how many samples of each class it was trained on",
+                remedy=f"give {name} as a number",
+            )
+        return np.asarray(counts, dtype=np.float64) / np.sum(counts)
     if isinstance(prevalence, Mapping):
         shares = np.array([float(prevalence.get(label, 0)) for label in classes])
         if set(prevalence) != set(classes) or (shares <= 0).any() or abs(shares.sum() - 1) > 1e-6:
@@ -280,17 +249,21 @@ def _shares(prevalence: Any, positive: str | None, classes: tuple[str, ...], las
                 remedy=f"the classes are {listed(classes)}",
             )
         return shares
+    try:
+        share = check_real(name, float(prevalence), above=0, below=1)
+    except ValueError:
+        raise InputError(
+            f"{name} is {quote(prevalence)}", remedy="give a number between 0 and 1, or 'training'"
+        ) from None
     if len(classes) != 2:
         raise InputError(
             f"{name} as a number is for two classes, and the model knows {len(classes)}",
             remedy=f"use {option('prevalence', 'training')}, or give a share for each in Python",
         )
-    if not 0 < prevalence < 1:
-        raise InputError(f"{name} is {prevalence:g}", remedy="it lies between 0 and 1")
-    if positive is not None and positive not in classes:
+    of_interest = classes[1] if positive is None else positive
+    if of_interest not in classes:
         raise InputError(
             f"there is no class '{positive}' ({option('positive')})",
             remedy=f"the model knows {' and '.join(classes)}",
         )
-    of_interest = classes[1] if positive is None else positive
-    return np.array([prevalence if c == of_interest else 1 - prevalence for c in classes])
+    return np.array([share if label == of_interest else 1 - share for label in classes])

@@ -7,7 +7,7 @@ import importlib.util
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._notices import Notice
 from ..evaluation import Comparison, EvaluationResult, ExternalValidation
+from ..evaluation.cache import Clock
 from ..io import (
     InputError,
     Table,
@@ -33,6 +34,115 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _EXTRAS = {"jinja2": "report", "skops": "persist"}
+_ENDS = ("value", "low", "high")
+
+
+def json_text(value: Any) -> str:
+    """Format a value as JSON, ended by a line break."""
+    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _stand_ins(row: Mapping[str, Any]) -> str:
+    return "; ".join(s["feature"] for s in row["stand_ins"])
+
+
+def panel_rows(selection: Selection) -> tuple[list[str], list[list[Any]]]:
+    """The panel as a table: feature, direction, effects, how often chosen again, stand-ins."""
+    classes = selection.document["data"]["classes"]
+    header = ["feature", "higher in", *(f"effect in {label}" for label in classes), "AUC alone"]
+    header += ["chosen again", "it or a stand-in", "by chance", "stand-ins"]
+    names = ("auc", "frequency", "with_stand_ins", "noise")
+    rows = [
+        [row["feature"], row["higher_in"], *row["effects"], *(row[name] for name in names),
+         _stand_ins(row)]
+        for row in selection.document["panel"]
+    ]  # fmt: skip
+    return header, rows
+
+
+def ladder_rows(selection: Selection) -> tuple[list[str], list[list[Any]]]:
+    """The ladder as a table, a row for each size."""
+    header = [
+        "size", "balanced accuracy", "low", "high", "AUC", "AUC low", "AUC high", "stability",
+        "stability by chance", "chosen again", "chosen again by chance", "features",
+    ]  # fmt: skip
+    names = ("stability", "stability_noise", "chosen_again", "chosen_again_noise")
+    rows = []
+    for rung in selection.document["ladder"]:
+        scores = [rung["score"], rung["roc_auc"] or dict.fromkeys(_ENDS)]
+        cells = [rung["size"], *(score[end] for score in scores for end in _ENDS)]
+        features = "; ".join(row["feature"] for row in rung["features"])
+        rows.append([*cells, *(rung[name] for name in names), features])
+    return header, rows
+
+
+def panel_workbook(selection: Selection) -> bytes:
+    """The panel, its stand-ins, the ladder, the scores and the notices as sheets of a workbook."""
+    document = selection.document
+    judged = {"out of fold": document, "another cohort": document["cohort"]}
+    ends = (*_ENDS, "level")
+    scores = [
+        [where, name, *(score[end] for end in ends)]
+        for where, part in judged.items()
+        for name, score in (part or {"scores": {}})["scores"].items()
+    ]
+    stand_ins = [
+        [row["feature"], s["feature"], s["correlation"], s["loss"]]
+        for row in document["panel"]
+        for s in row["stand_ins"]
+    ]
+    notices = [[n["severity"], n["title"], n["text"]] for n in document["notices"]]
+    sheets: dict[str, tuple[list[str], list[list[Any]]]] = {
+        "panel": panel_rows(selection),
+        "stand-ins": (["feature", "stand-in", "correlation", "loss"], stand_ins),
+        "ladder": ladder_rows(selection),
+        "scores": (["samples", "score", *ends], scores),
+        "notices": (["severity", "notice", "text"], notices),
+    }
+    return workbook({name: sheet for name, sheet in sheets.items() if sheet[1]})
+
+
+def out_of_fold_csv(selection: Selection) -> str:
+    """Write every prediction of every repeat, each by a fit that has not seen the sample.
+
+    These are the predictions that all rates of the page come from.
+    """
+    frame, names = selection.evaluation.predictions, sample_names(selection.table)
+    columns = {name: frame[name].tolist() for name in frame.columns}
+    columns["sample"] = [names[i] for i in columns["sample"]]
+    for name in ("repeat", "fold"):
+        columns[name] = [number + 1 for number in columns[name]]
+    return csv_text(list(columns), zip(*columns.values()))
+
+
+_WRITERS: dict[str, Callable[[Selection], str | bytes | None]] = {
+    "index.html": lambda selection: render_page(selection.document),
+    "results.json": lambda selection: json_text(selection.document),
+    "panel.csv": lambda selection: csv_text(*panel_rows(selection)),
+    "panel.xlsx": panel_workbook,
+    "ladder.csv": lambda selection: csv_text(*ladder_rows(selection)),
+    "predictions.csv": out_of_fold_csv,
+    "test-predictions.csv": lambda selection: (
+        predict_table(selection.model, selection.cohort).csv() if selection.cohort else None
+    ),
+    "checklist.md": lambda selection: checklist_markdown(selection.document),
+}
+
+
+def write_files(folder: Path, files: Mapping[str, str | bytes | None]) -> None:
+    """Write files under their names; what is no text in the name of a feature becomes a mark."""
+    for name, content in files.items():
+        data = content.encode(errors="replace") if isinstance(content, str) else content
+        if data is not None:
+            with naming(folder / name):
+                (folder / name).parent.mkdir(exist_ok=True)
+                (folder / name).write_bytes(data)
+
+
+def write_timings(folder: Path, seconds: Mapping[str, float]) -> None:
+    """Write times, which never repeat and so stay apart from results, which do."""
+    rounded = {stage: round(value, 3) for stage, value in seconds.items()}
+    write_files(folder, {"timings.json": json_text({"seconds": rounded})})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,14 +160,10 @@ class Selection:
         How well the model predicts the independent cohort, if one was given.
     document : dict
         Everything the page shows, as ``results.json`` holds it.
-    table : Table
-        The samples.
-    cohort : Table or None
-        The samples of the independent cohort.
+    table, cohort : Table
+        The samples, and those of the independent cohort (None without one).
     seconds : dict of str to float
         How long each stage took; not part of `document`, which repeats byte for byte.
-    run, given
-        What makes the selection of another size.
     """
 
     model: Any
@@ -70,20 +176,7 @@ class Selection:
     run: Any
     given: Any
 
-    FILES = (
-        "index.html",
-        "results.json",
-        "panel.csv",
-        "panel.xlsx",
-        "ladder.csv",
-        "predictions.csv",
-        "test-predictions.csv",
-        "checklist.md",
-        "model.skops",
-        "timings.json",
-        "figures/",
-        "sizes/",
-    )
+    FILES = (*_WRITERS, "model.skops", "timings.json", "figures/", "sizes/")
     NEEDS = ("jinja2", "skops")
 
     @property
@@ -91,21 +184,14 @@ class Selection:
         """The panel, one row per feature, in the order chosen."""
         import pandas as pd
 
-        names = ("higher_in", "auc", "frequency", "with_stand_ins", "noise")
-        rows = [
-            {**{name: row[name] for name in names}, "stand_ins": _stand_ins(row)}
-            for row in self.document["panel"]
-        ]
-        features = [row["feature"] for row in self.document["panel"]]
-        return pd.DataFrame(rows, index=pd.Index(features, name="feature", dtype=object))
+        names = ["feature", "higher_in", "auc", "frequency", "with_stand_ins", "noise"]
+        rows = [[*(row[name] for name in names), _stand_ins(row)] for row in self.document["panel"]]
+        table = pd.DataFrame(rows, columns=[*names, "stand_ins"])
+        return table.astype({"feature": object}).set_index("feature")
 
     @property
     def ladder(self) -> pd.DataFrame:
-        """Panels of 1, 2, 3, 5, 8, ... features: score, interval, stability and features.
-
-        No size was chosen by these scores, so each is honest; picking the best of them afterwards
-        is not.
-        """
+        """Panels of 1, 2, 3, 5, 8, ... features with their scores: `EvaluationResult.ladder`."""
         return self.evaluation.ladder
 
     @property
@@ -126,13 +212,13 @@ class Selection:
         size : int
             One of ``ladder["size"]``.
         """
-        sizes = [] if self.ladder is None else self.ladder["size"].tolist()
+        sizes = list(self.evaluation.models)
         if size not in sizes:
             raise InputError(
                 f"the ladder has no panel of {size} features",
                 remedy=f"it has those of {', '.join(map(str, sizes))}; another size takes a run",
             )
-        rung: Selection = self.run.of_size(self, size)
+        rung: Selection = self.run.selection(self.evaluation.at_size(size), self.given, Clock())
         return rung
 
     def __repr__(self) -> str:
@@ -175,30 +261,16 @@ class Selection:
     def write(self, folder: Path, *, figures: bool = False, rungs: bool = False) -> None:
         """Write the files into a folder that exists, one after the other."""
         start = time.perf_counter()
-        texts = {
-            "index.html": self.to_html(),
-            "results.json": json_text(self.document),
-            "panel.csv": csv_text(*panel_rows(self.document)),
-            "ladder.csv": csv_text(*ladder_rows(self.document)),
-            "predictions.csv": out_of_fold_csv(self.table, self.evaluation),
-            "checklist.md": checklist_markdown(self.document),
-        }
-        if self.cohort is not None:
-            texts["test-predictions.csv"] = predict_table(self.model, self.cohort).csv()
-        if figures:
-            (folder / "figures").mkdir()
-            for name, figure in draw_figures(self.document).items():
-                texts[f"figures/{name}.svg"] = figure.svg()
-                texts[f"figures/{name}.csv"] = figure.csv()
-        write_texts(folder, texts)
-        with naming(folder / "panel.xlsx"):
-            (folder / "panel.xlsx").write_bytes(panel_workbook(self.document))
+        write_files(folder, {name: content(self) for name, content in _WRITERS.items()})
         save_model(self.model, folder / "model.skops")
-        for size in self.ladder["size"].tolist() if rungs and self.ladder is not None else ():
+        for name, figure in draw_figures(self.document).items() if figures else ():
+            drawn = {f"figures/{name}.svg": figure.svg(), f"figures/{name}.csv": figure.csv()}
+            write_files(folder, drawn)
+        for size in self.evaluation.models if rungs else ():
             (folder / "sizes" / str(size)).mkdir(parents=True)
             self.with_size(size).write(folder / "sizes" / str(size))
         self.seconds["page"] = time.perf_counter() - start
-        write_texts(folder, {"timings.json": timings_text(self.seconds)})
+        write_timings(folder, self.seconds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,10 +280,8 @@ class ComparedMethods:
     Attributes
     ----------
     comparison : Comparison
-    document : dict
-        What ``results.json`` holds.
-    seconds : dict of str to float
-        How long the stages took.
+    document, seconds : dict
+        What ``results.json`` holds, and how long the stages took.
     """
 
     comparison: Comparison
@@ -232,15 +302,13 @@ class ComparedMethods:
         frame = self.comparison.table.drop(columns="seconds")
         rows = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
         fits = {f"{m}, {k} features": s for (m, k), s in self.comparison.seconds.items()}
-        write_texts(
-            folder,
-            {
-                "index.html": render_comparison(self.document),
-                "results.json": json_text(self.document),
-                "comparison.csv": csv_text(list(frame.columns), rows),
-                "timings.json": timings_text({**self.seconds, **fits}),
-            },
-        )
+        files = {
+            "index.html": render_comparison(self.document),
+            "results.json": json_text(self.document),
+            "comparison.csv": csv_text(list(frame.columns), rows),
+        }
+        write_files(folder, files)
+        write_timings(folder, {**self.seconds, **fits})
 
 
 # --- folders
@@ -252,23 +320,9 @@ def results_folder(
 ) -> Iterator[Path]:
     """Open a folder for results that appears whole, at the end, or not at all.
 
-    What writing needs, and whether the folder holds files of others or the results of an
-    earlier run, is found out before any work is done.
-
-    Parameters
-    ----------
-    path : path-like
-        The folder.
-    kind : type
-        What will be written: its ``FILES`` are the names it may replace, its ``NEEDS`` the
-        modules that writing takes.
-    force : bool, default=False
-        Replace the results of an earlier run. Files of others are never touched.
-
-    Yields
-    ------
-    Path
-        Where to write.
+    `kind` is what will be written: its ``FILES`` are the names that may be replaced, with `force`,
+    and its ``NEEDS`` the modules that writing takes. What stands against it, files of others among
+    it, is found out before any work is done.
     """
     for module in kind.NEEDS:
         if importlib.util.find_spec(module) is None:
@@ -292,98 +346,3 @@ def command_of(folder: str | os.PathLike[str]) -> str | None:
         return str(document.get("run", document).get("command", ""))
     except (OSError, ValueError, AttributeError, KeyError, TypeError):
         return None
-
-
-def json_text(value: Any) -> str:
-    """Format a value as JSON, ended by a line break."""
-    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def timings_text(seconds: Mapping[str, float]) -> str:
-    """Format times, which never repeat and so stay apart from results, which do."""
-    return json_text({"seconds": {stage: round(value, 3) for stage, value in seconds.items()}})
-
-
-def write_texts(folder: Path, texts: Mapping[str, str]) -> None:
-    """Write texts under their names; what is no text in the name of a file becomes a mark."""
-    for name, text in texts.items():
-        with naming(folder / name):
-            (folder / name).write_text(text, encoding="utf-8", errors="replace", newline="")
-
-
-# --- tables
-
-
-def _stand_ins(row: Mapping[str, Any]) -> str:
-    return "; ".join(s["feature"] for s in row["stand_ins"])
-
-
-def panel_rows(document: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
-    """The panel as a table: feature, direction, effects, how often chosen again, stand-ins."""
-    classes = document["data"]["classes"]
-    header = ["feature", "higher in", *(f"effect in {label}" for label in classes), "AUC alone"]
-    header += ["chosen again", "it or a stand-in", "by chance", "stand-ins"]
-    names = ("auc", "frequency", "with_stand_ins", "noise")
-    rows = [
-        [row["feature"], row["higher_in"], *row["effects"], *(row[name] for name in names),
-         _stand_ins(row)]
-        for row in document["panel"]
-    ]  # fmt: skip
-    return header, rows
-
-
-def ladder_rows(document: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
-    """The ladder as a table, a row for each size."""
-    header = [
-        "size", "balanced accuracy", "low", "high", "AUC", "AUC low", "AUC high", "stability",
-        "stability by chance", "chosen again", "chosen again by chance", "features",
-    ]  # fmt: skip
-    ends, rows = ("value", "low", "high"), []
-    for rung in document["ladder"]:
-        area = rung["roc_auc"] or dict.fromkeys(ends)
-        cells = [rung["size"], *(rung["score"][end] for end in ends), *(area[end] for end in ends)]
-        cells += [rung[name] for name in ("stability", "stability_noise", "chosen_again")]
-        names = "; ".join(row["feature"] for row in rung["features"])
-        rows.append([*cells, rung["chosen_again_noise"], names])
-    return header, rows
-
-
-def panel_workbook(document: Mapping[str, Any]) -> bytes:
-    """The panel, its stand-ins, the ladder, the scores and the notices as sheets of a workbook."""
-    ends = ("value", "low", "high", "level")
-    scores = [("out of fold", n, s) for n, s in document["scores"].items()]
-    cohort = document["cohort"]
-    if cohort is not None:
-        scores += [("another cohort", n, s) for n, s in cohort["scores"].items()]
-    stand_ins = [
-        [row["feature"], s["feature"], s["correlation"], s["loss"]]
-        for row in document["panel"]
-        for s in row["stand_ins"]
-    ]
-    sheets: dict[str, tuple[Sequence[str], Sequence[Sequence[Any]]]] = {
-        "panel": panel_rows(document),
-        "stand-ins": (["feature", "stand-in", "correlation", "loss"], stand_ins),
-        "ladder": ladder_rows(document),
-        "scores": (
-            ["samples", "score", *ends],
-            [[where, name, *(s[end] for end in ends)] for where, name, s in scores],
-        ),
-        "notices": (
-            ["severity", "notice", "text"],
-            [[n["severity"], n["title"], n["text"]] for n in document["notices"]],
-        ),
-    }
-    return workbook({name: sheet for name, sheet in sheets.items() if sheet[1]})
-
-
-def out_of_fold_csv(table: Table, evaluation: EvaluationResult) -> str:
-    """Write every prediction of every repeat, each by a fit that has not seen the sample.
-
-    These are the predictions that all rates of the page come from.
-    """
-    frame, names = evaluation.predictions, sample_names(table)
-    columns = {name: frame[name].tolist() for name in frame.columns}
-    columns["sample"] = [names[i] for i in columns["sample"]]
-    for name in ("repeat", "fold"):
-        columns[name] = [number + 1 for number in columns[name]]
-    return csv_text(list(columns), [list(row) for row in zip(*columns.values())])

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -19,15 +17,23 @@ from ..evaluation import (
     nested_evaluate,
     paired_difference,
 )
+from ..evaluation.cache import Clock
 from ..evaluation.procedure import SIZES, only_with
 from ..io import InputError, Table, check_cohort, make_table
-from ..io.errors import option
+from ..io.errors import locating, option
 from ..io.text import names_or_files
 from ..report import GivenPanel, build_comparison, build_document, describe_cohort
 from .predict import validate_table
-from .procedure import columns_of, complete, make_procedure, steering_notices, values_of
+from .procedure import (
+    Settings,
+    columns_of,
+    complete,
+    make_procedure,
+    outer_folds,
+    steering_notices,
+    values_of,
+)
 from .results import ComparedMethods, Selection
-from .settings import Settings, check_two_classes, outer_folds
 
 # The stages of an evaluation under the names that timings have.
 _STAGES = {"final fit": "search", "half samples": "halves"}
@@ -36,21 +42,6 @@ _SAME_READING = (
     "id", "transpose", "layer", "sheet", "separator", "decimal", "thousands", "encoding", "na",
     "collapse",
 )  # fmt: skip
-
-
-class Clock:
-    """Passes progress on, and keeps the seconds of each stage."""
-
-    def __init__(self, progress: Progress | None = None) -> None:
-        self.seconds: dict[str, float] = {}
-        self.progress: Progress = progress or (lambda stage, done, total: None)
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Measure a stage."""
-        start = time.perf_counter()
-        yield
-        self.seconds[name] = time.perf_counter() - start
 
 
 def select_panel(
@@ -176,7 +167,14 @@ def select_panel(
             **reading,
         )  # fmt: skip
         cohort = None if test is None else read_cohort(test, table, reading)
-    run = Run.prepare(table, settings, cohort, command)
+    if prevalence is not None and len(table.classes) != 2:
+        raise InputError(
+            f"{option('prevalence')} is for two classes, and there are {len(table.classes)}",
+            where=table.source,
+            remedy="leave it out",
+        )
+    table = table.without_notice("raw") if settings.log2 else table
+    run = Run(table, settings, cohort, command, values_of(table, settings))
     evaluation, given = run.evaluate(n_jobs, clock)
     return run.selection(evaluation, given, clock)
 
@@ -191,26 +189,16 @@ class Run:
     command: str
     values: Any
 
-    @classmethod
-    def prepare(cls, table: Table, settings: Settings, cohort: Table | None, command: str) -> Run:
-        """Refuse what the table does not allow, and take logarithms."""
-        if settings.prevalence is not None:
-            check_two_classes(table, "prevalence")
-        table = table.without_notice("raw") if settings.log2 else table
-        return cls(table, settings, cohort, command, values_of(table, settings))
-
     def evaluate(
         self, n_jobs: int | None, clock: Clock
     ) -> tuple[EvaluationResult, GivenPanel | None]:
         """Evaluate the procedure, and a given panel on the same folds."""
         table, settings = self.table, self.settings
-        procedure = make_procedure(settings, table)
-        counts = settings.evaluation(table)
-        given = self._given_columns()
-        shared = {
+        with locating(table.source):
+            procedure, given = make_procedure(settings, table), columns_of(settings, table, "panel")
+        asked = settings.evaluation(table)
+        options: dict[str, Any] = {
             "groups": table.groups,
-            "n_splits": counts["n_splits"],
-            "n_repeats": counts["n_repeats"],
             "pos_label": table.positive_class,
             "feature_names": table.feature_names,
             "random_state": settings.random_state,
@@ -225,88 +213,60 @@ class Run:
                 table.labels,
                 batch=table.batches or None,
                 adjust=table.covariate_columns or None,
-                n_permutations=counts["n_permutations"],
-                n_pairs=counts["n_pairs"],
                 sizes=tuple(sorted({*SIZES, *more})),
                 progress=clock.progress,
-                **shared,
+                **asked,
+                **options,
             )
             for stage, seconds in evaluation.seconds.items():
                 clock.seconds[_STAGES.get(stage, stage)] = seconds
             if not given:
                 return evaluation, None
             every = list(dict.fromkeys([*given, *table.covariate_columns]))
+            asked |= {"n_permutations": 0, "n_pairs": 0}
             with clock.stage("given panel"):
                 other = nested_evaluate(
                     only_with(procedure, every),
                     self.values,
                     table.labels,
-                    n_permutations=0,
-                    n_pairs=0,
                     progress=lambda _, done, total: clock.progress("given panel", done, total),
-                    **shared,
+                    **asked,
+                    **options,
                 )
         names = [table.feature_names[j] for j in given]
         return evaluation, GivenPanel(names, other, paired_difference(other, evaluation))
 
-    def _given_columns(self) -> list[int]:
-        """Return the features of a given panel; what is adjusted for goes with any panel."""
-        table = self.table
-        named = columns_of(self.settings.panel, table, "panel")
-        columns = [j for j in named if j not in table.covariate_columns]
-        if named and not columns:
-            raise InputError(
-                f"{option('panel')} names nothing but what is adjusted for ({option('adjust')})",
-                remedy="name its features, or leave it out",
-            )
-        return columns
-
     def selection(
         self, evaluation: EvaluationResult, given: GivenPanel | None, clock: Clock
     ) -> Selection:
-        """Make the models complete, validate on the cohort, and describe it all."""
+        """Make the model complete, validate it on the cohort, and describe it all."""
         with clock.stage("summary"):
             table, settings, cohort = self.table, self.settings, self.cohort
             model = complete(evaluation.model, table, settings, self.values)
-            validation = described = None
+            notices, validation, described = steering_notices(settings, table), None, None
             if cohort is not None:
                 validation = validate_table(
-                    model,
-                    cohort,
-                    positive=table.positive_class,
-                    prevalence=settings.prevalence,
+                    model, cohort, positive=table.positive_class, prevalence=settings.prevalence
                 )
                 described = describe_cohort(validation, source=cohort.source, digest=cohort.digest)
-            spelled = [] if cohort is None else [n for n in cohort.notices if n.code == "spelling"]
+                notices += [n for n in cohort.notices if n.code == "spelling"]
             document = build_document(
                 table,
                 replace(evaluation, model=model),
                 values=self.values,
                 units=f"log2(max(x, {settings.floor:g}))" if settings.log2 else None,
-                settings=settings.to_dict(),
+                settings=asdict(settings),
                 command=self.command,
                 seed=settings.random_state,
                 skipped=settings.skipped(table),
-                notices=[*steering_notices(settings, table), *spelled],
+                notices=notices,
                 cohort=described,
                 given=given,
                 prevalence=settings.prevalence,
             )
         return Selection(
-            model=model,
-            evaluation=evaluation,
-            validation=validation,
-            document=document,
-            table=table,
-            cohort=cohort,
-            seconds=clock.seconds,
-            run=self,
-            given=given,
+            model, evaluation, validation, document, table, cohort, clock.seconds, self, given
         )
-
-    def of_size(self, selection: Selection, size: int) -> Selection:
-        """Make the selection of another rung of the ladder."""
-        return self.selection(selection.evaluation.at_size(size), selection.given, Clock())
 
 
 def read_cohort(test: Any, table: Table, reading: Mapping[str, Any]) -> Table:
@@ -314,12 +274,9 @@ def read_cohort(test: Any, table: Table, reading: Mapping[str, Any]) -> Table:
     if isinstance(test, Table):
         return check_cohort(test, table)
     same = {name: reading[name] for name in _SAME_READING if name in reading}
+    adjust = tuple(table.covariates)
     cohort = make_table(
-        test,
-        target=table.target,
-        adjust=tuple(table.covariates),
-        features=table.feature_names,
-        **same,
+        test, target=table.target, adjust=adjust, features=table.feature_names, **same
     )
     return check_cohort(cohort, table)
 
@@ -384,7 +341,6 @@ def compare_table(
     settings = Settings(
         log2=bool(log2), floor=floor, folds=folds, repeats=repeats, random_state=random_state
     )
-    clock = Clock(progress)
     table = table.without_notice("raw") if settings.log2 else table
     n_features = len(table.feature_names)
     possible = [size for size in sizes if 1 <= size <= n_features]
@@ -394,21 +350,15 @@ def compare_table(
             "features",
             remedy="ask for panels of at least 1 and at most all features",
         )
-    if table.n_missing:
-        raise InputError(
-            f"{table.n_missing} values are missing, and not every method takes that",
-            where=table.source,
-            remedy="fill them before, or leave out the features",
-        )
-    known = default_methods()
     try:
-        chosen = [find_method(name) for name in methods] or list(known)
+        chosen = [find_method(name) for name in methods or default_methods()]
     except ValueError as error:
         raise InputError(str(error)) from None
-    with warnings.catch_warnings():
+    clock = Clock(progress)
+    with warnings.catch_warnings(), clock.stage("comparison"):
         warnings.simplefilter("ignore")
         comparison = compare(
-            {name: known[name] for name in chosen},
+            chosen,
             values_of(table, settings),
             table.labels,
             possible,
@@ -420,11 +370,8 @@ def compare_table(
             cache=cache,
             progress=clock.progress,
         )
+    asked = {**asdict(settings), "sizes": possible, "methods": chosen}
     document = build_comparison(
-        comparison,
-        table,
-        settings={**settings.to_dict(), "sizes": possible, "methods": chosen},
-        command=command,
-        seed=settings.random_state,
+        comparison, table, settings=asked, command=command, seed=settings.random_state
     )
     return ComparedMethods(comparison, document, clock.seconds)

@@ -25,11 +25,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...io.errors import InputError, quote
-from ...io.files import write_atomic
-from ..options import COMMANDS
-from .forms import CARE, FILES, command_words, explain, reading_options
+from ..io.errors import InputError, quote
+from ..io.files import write_atomic
+from .options import COMMANDS, FILES, OPTIONS, command_words, explain
 
+#: How careful an estimate is: what each level sets where nothing else is chosen.
+CARE: dict[str, dict[str, Any]] = {
+    "fast": {"fast": True},
+    "usual": {},
+    "paper": {"repeats": 10, "permutations": 999},
+}
+# What a preview of the table does not depend on.
+_NOT_READ = {
+    "n_features", "must", "ban", "fast", "prevalence", "panel", "floor", "folds", "repeats",
+    "permutations", "random_state",
+}  # fmt: skip
 _ID = re.compile(r"\d{8}-\d{6}-[a-z0-9]{4}")
 _OURS = ("run.json", "report", "progress.", "predictions-")
 _PREDICTING = 300.0  # seconds
@@ -192,7 +202,7 @@ class Runs:
         """
         self._choose(run, choices, care)
         run.looks += 1
-        mine, options = run.looks, reading_options(choices)
+        mine, options = run.looks, _reading(choices)
         if "labels" in run.record["files"]:
             options["labels"] = str(run.folder / run.record["files"]["labels"])
         if run.seen is None or run.seen[0] != options:
@@ -206,7 +216,7 @@ class Runs:
 
     def _read(self, run: Run, options: Mapping[str, Any]) -> dict[str, Any]:
         """Preview the table in a process with limits of memory and time."""
-        from ...io import preview_table
+        from ..io import preview_table
 
         answer: dict[str, Any] = {"columns": [], "candidates": [], "table": None, "notices": []}
         try:
@@ -320,7 +330,7 @@ def safe_name(name: str) -> str:
 
     Examples
     --------
-    >>> from sparsegsvp.cli.web.runs import safe_name
+    >>> from sparsegsvp.cli.runs import safe_name
     >>> safe_name("../../etc/passwd"), safe_name("-rf.csv"), safe_name("C:\\\\data\\\\my table.csv")
     ('passwd', 'rf.csv', 'my table.csv')
     """
@@ -328,6 +338,15 @@ def safe_name(name: str) -> str:
     kept = "".join(c if c.isalnum() or c in "._- " else "_" for c in last).strip(" .-_")
     stem, dot, suffix = kept.rpartition(".")
     return (f"{stem[:40]}{dot}{suffix[:15]}" if dot else kept[:50]) or "table"
+
+
+def _reading(choices: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a preview of the table depends on, as `read_table` takes it."""
+    given = {name: value for name, value in choices.items() if name not in _NOT_READ}
+    for name, value in given.items():
+        if OPTIONS[name].many:
+            given[name] = [part.strip() for text in value for part in text.split(",")]
+    return given
 
 
 def _summary(folder: Path) -> dict[str, Any]:

@@ -28,8 +28,8 @@ from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ...io.errors import InputError
-from .forms import explain, fields
+from ..io.errors import InputError
+from .options import explain, fields
 from .runs import Run, Runs
 
 _POLICY = (
@@ -164,7 +164,7 @@ def _file(request: Request) -> Response:
     """Return the page, its style, its script, or the colours of the report."""
     name = request.path_params.get("name", "index.html")
     if name == "palette.css":
-        from ...report.charts import palette_css
+        from ..report.charts import palette_css
 
         return _headed(Response(palette_css(), media_type="text/css"))
     if name not in _FILES:
