@@ -23,9 +23,7 @@ from .pipeline import _FLOATS, SupportSelector
 
 ElbowRule = Literal["chord", "full-chord"]
 
-# A straight line of n points departs from its chord by rounding only; relative to the fall
-# of the curve that is far below this.
-_STRAIGHT = 1e-12
+_STRAIGHT = 1e-12  # a straight line departs from its chord by less, relative to its fall
 
 
 def find_elbow(weights: ArrayLike, *, rule: ElbowRule = "chord") -> int | None:
@@ -106,10 +104,7 @@ def elbow_features(weights: ArrayLike, *, rule: ElbowRule = "chord") -> NDArray[
 
 
 def encode_labels(estimator: Any, labels: NDArray[Any], *, multiclass: bool = False) -> IntArray:
-    """Set ``classes_`` and return the class of each row by number.
-
-    There have to be two classes, or more where the estimator takes them, of two rows each.
-    """
+    """Set ``classes_``, each of two rows at least, and return the class of each row by number."""
     check_classification_targets(labels)
     classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     check_class_sizes(classes, counts)
@@ -124,10 +119,7 @@ def encode_labels(estimator: Any, labels: NDArray[Any], *, multiclass: bool = Fa
 
 
 class NearerPlane(ClassifierMixin, SupportSelector):
-    """A classifier by the nearer of two planes, which have unit normals in standardised units.
-
-    The decision is not linear in X, so there is no ``coef_``.
-    """
+    """A classifier by the nearer of two planes; not being linear in X, it has no ``coef_``."""
 
     classes_: NDArray[Any]
     planes_: Float64Array
@@ -146,8 +138,7 @@ class NearerPlane(ClassifierMixin, SupportSelector):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class of the nearer plane for each row."""
-        nearer_second = self.decision_function(X) > 0.0
-        return self.classes_[nearer_second.astype(np.intp)]
+        return self.classes_[(self.decision_function(X) > 0.0).astype(np.intp)]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -165,8 +156,7 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
     .. math:: \frac{\|C_i z\|_2^2}{\|C_j z\|_2^2} + \delta_i \|z\|_q^q, \qquad z = [w; b],
 
     the features up to the elbow of the sorted :math:`|w|` are kept, and a sample belongs to the
-    class whose plane, cut down to these features, is nearer: :math:`|x'w + b| / \|w\|_2`
-    (equation 21).
+    class whose plane, cut down to these features, is nearer (equation 21).
 
     It is here for comparison and reproduction. The objective has no minimiser, as the penalty falls
     when z shrinks and the quotient stays: what is selected depends on the start, the step and the
@@ -208,9 +198,9 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
 
     References
     ----------
-    U. O. Ugwu and M. Kirby, Optimizing Sparse Generalized Singular Vectors for Feature
-    Selection in Proximal Support Vector Machines with Application to Breast and Ovarian
-    Cancer Detection, arXiv:2410.03978 (2024).
+    U. O. Ugwu and M. Kirby, Optimizing Sparse Generalized Singular Vectors for Feature Selection in
+    Proximal Support Vector Machines with Application to Breast and Ovarian Cancer Detection,
+    arXiv:2410.03978 (2024).
 
     Examples
     --------
@@ -238,14 +228,12 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
         """Fit both planes, on samples of two classes, and cut each at its elbow."""
         fit_together([self], X, y)
         for label, done, since in zip(self.classes_.tolist(), self.converged_, self.cycles_):
-            what = (
-                f"was cut off at max_iter={self.max_iter}: the iteration need not converge, its "
-                "objective has no minimiser"
-            )
+            cap = f"max_iter={self.max_iter}"
+            what = f"was cut off at {cap}: its objective has no minimiser"
             if since >= 0:
                 what = (
                     f"is in a 2-cycle since iteration {since}: the step is too long, and which of "
-                    f"two points is kept depends on max_iter={self.max_iter} being even or odd"
+                    f"two points is kept depends on {cap} being even or odd"
                 )
             if not done:
                 advice = "Try a smaller step_size, or use GSVPSVM."
@@ -282,11 +270,10 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
                 f"The plane of class {empty[0]!r} has no feature left: all features are constant, "
                 "or delta or step_size is too large."
             )
-        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
         cut = np.zeros_like(self.weights_)
         for k, features in enumerate(self.features_):
-            self.support_[features] = True
             cut[k, features] = self.weights_[k, features]
+        self.support_ = np.logical_or.reduce(cut != 0.0)
         norms = np.linalg.norm(cut, axis=1)
         self.planes_ = cut / (norms[:, np.newaxis] * self.scale_)
         self.plane_intercepts_ = self.biases_ / norms - self.planes_ @ self.mean_

@@ -200,11 +200,6 @@ def row_keys(X: Any) -> NDArray[np.uint64]:
 # -------------------------------------------------------------------------------- splits
 
 
-def most_splits(samples: Samples) -> int:
-    """Return how many folds can each test every class."""
-    return int(samples.units.min())
-
-
 def make_folds(
     samples: Samples, n_splits: int, n_repeats: int, seed: int, codes: IntArray | None = None
 ) -> list[Fold]:
@@ -252,17 +247,11 @@ def complementary_pair(
     """
     rng = np.random.default_rng(seed)
     codes = samples.codes if codes is None else codes
-    if samples.groups is None:
-        unit_of = np.empty(codes.size, dtype=np.intp)
-        unit_of[samples.order] = np.arange(codes.size)
-    else:
-        unit_of = samples.groups
-    n_units = int(unit_of.max()) + 1
-    low, high = np.full(n_units, codes.max() + 1), np.full(n_units, -1)
-    np.minimum.at(low, unit_of, codes)
-    np.maximum.at(high, unit_of, codes)
-    stratum = np.where(low == high, low, -1)
-    side = np.full(n_units, -1)
+    unit_of = np.argsort(samples.order) if samples.groups is None else samples.groups
+    pairs = np.unique(np.stack([unit_of, codes]), axis=1)  # units ascending
+    pure = np.bincount(pairs[0]) == 1
+    stratum, side = np.full(pure.size, -1), np.full(pure.size, -1)
+    stratum[pure] = pairs[1][pure[pairs[0]]]
     odd: list[int] = []
     for s in np.unique(stratum):
         drawn = rng.permutation(np.flatnonzero(stratum == s))

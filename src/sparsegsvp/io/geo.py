@@ -98,10 +98,9 @@ def _samples(above: list[tuple[str, list[str]]], header: list[str]) -> dict[str,
         raise InputError("the series matrix names no samples", remedy=_AGAIN)
     platforms = sorted({p for key, cells in lines if key == "platform_id" for p in cells if p})
     if len(platforms) > 1:
-        raise InputError(
-            f"the samples are of {len(platforms)} platforms ({listed(platforms)})",
-            remedy="use the series matrix of one platform: GEO offers one file for each",
-        )
+        what = f"the samples are of {len(platforms)} platforms ({listed(platforms)})"
+        remedy = "use the series matrix of one platform: GEO offers one file for each"
+        raise InputError(what, remedy=remedy)
     # the header of the table names samples by accession; some files have titles alone
     accessions = given.get("geo_accession") or header
     columns: dict[str, list[Any]] = {"geo_accession": accessions}

@@ -111,14 +111,12 @@ def row_space(blocks: Sequence[Array], *, bias: bool = True) -> tuple[list[Array
     """Return class blocks, with a column of ones or not, in a basis of their rows, and the basis.
 
     For ``z = basis @ u``: ``[A e] z = blocks[0] u`` and so on, and ``||z|| = ||u||``. Where a
-    component of z outside only raises ``||z||`` in a numerator, the reduction is exact. Where there
-    is nothing to reduce the basis is the identity.
+    component of z outside only raises ``||z||`` in a numerator, the reduction is exact.
     """
     sizes = np.cumsum([len(block) for block in blocks])
     n, m = int(sizes[-1]), blocks[0].shape[1]
     if m + bias <= n:
-        basis = sparse.eye_array(m + bias)
-        return [with_bias(block) if bias else block for block in blocks], basis
+        return [with_bias(block) if bias else block for block in blocks], sparse.eye_array(m + bias)
     stacked = np.empty((m + bias, n), order="F")
     np.concatenate([block.T for block in blocks], axis=1, out=stacked[:m])
     stacked[m:] = 1.0
@@ -182,8 +180,6 @@ class PanelMethod(SupportSelector, BaseEstimator):
         return self
 
     def _check_parameters(self) -> None:
-        if self.n_features is not None:
-            check_integer("n_features", self.n_features, least=1)
         for field in fields(self):
             name, value = field.name, getattr(self, field.name)
             rule = {"tol": {"least": 0}, **self._rules}.get(name, {"above": 0})
