@@ -226,19 +226,25 @@ def honest(folder: Path, tiny: bool, work: str) -> list[Row]:
     X, y, donor = read_cells(folder)
     evaluate = {"n_repeats": 1, "n_permutations": 0, "n_pairs": 0, "groups": donor}
     seconds, result = cpu_time(lambda: nested_evaluate(GSVPSVMCV(), X, y, **evaluate))
-    score, memory = result.scores["balanced_accuracy"], resident(peak=True) - before
-    return [
-        {
-            "cells": X.shape[0],
-            "genes": X.shape[1],
-            "types": int(y.max()) + 1,
-            "seconds": seconds,
-            "peak GB": memory,
-            "over the matrix": memory / size_of(X),
-            "genes taken": len(result.panel),
-            "balanced accuracy": f"{score.value:.3f} ({score.low:.3f} to {score.high:.3f})",
-        }
-    ]
+    memory = resident(peak=True) - before
+    rows: list[Row] = []
+    for rung in result.ladder.itertuples():
+        rates = result.confusions[rung.size]
+        rates = rates / rates.sum(axis=1, keepdims=True)
+        recalls, others = np.diagonal(rates), rates - np.diag(np.diagonal(rates))
+        i, j = np.unravel_index(others.argmax(), others.shape)
+        rows.append(
+            {
+                "genes": rung.size,
+                "balanced accuracy": f"{rung.balanced_accuracy:.3f}",
+                "interval": f"{rung.low:.3f} to {rung.high:.3f}",
+                "lowest recall": f"{recalls.min():.2f} (type {recalls.argmin()})",
+                "most often mistaken": f"type {i} for {j} ({others[i, j]:.0%})",
+            }
+        )
+    n, m = X.shape
+    rows[0] |= {"table": f"{n:,} x {m:,}", "seconds": seconds, "peak GB": memory}
+    return rows
 
 
 # --- Dask --------------------------------------------------------------------------------
