@@ -75,10 +75,7 @@ def _from_flag(code: str, numbers: Mapping[str, Any]) -> Iterator[Notice]:
     elif code == "confounded":
         yield _notice("confounded closely" if numbers["closely"] else code, **numbers)
     elif code == "new batch":
-        score = numbers["score"]
-        reached = score["value"] if isinstance(score, Mapping) else getattr(score, "value", score)
-        name = "new batch below chance" if numbers["below_chance"] else code
-        yield _notice(name, reached=reached, **numbers)
+        yield _notice("new batch below chance" if numbers["below_chance"] else code, **numbers)
     elif code in ("sizes", "fits"):
         yield _notice(code, **numbers)
 

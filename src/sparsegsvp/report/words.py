@@ -113,9 +113,9 @@ def stability_word(document: Part) -> str:
 def comes_back(document: Part) -> bool:
     """Whether the panel's features, stand-ins counted, are in most panels of half samples."""
     known = [row for row in document["panel"] if row["with_stand_ins"] is not None]
-    again = [row["with_stand_ins"] for row in known]
-    chance = [row["noise"] or 0.0 for row in known]
-    return bool(known) and min(again) >= EXCELLENT and sum(again) - sum(chance) >= len(known) / 4
+    gains = [row["with_stand_ins"] - (row["noise"] or 0.0) for row in known]
+    often = all(row["with_stand_ins"] >= EXCELLENT for row in known)
+    return bool(known) and often and sum(gains) >= len(known) / 4
 
 
 def calibration_words(line: Part) -> str:
