@@ -42,9 +42,8 @@ from threadpoolctl import threadpool_limits
 
 from _common import RESULTS, save
 from sparsegsvp import GSVPSVM, GSVPSVMCV, nested_evaluate
-from sparsegsvp._versions import versions
 from sparsegsvp.evaluation import permutation_test
-from sparsegsvp.evaluation.cache import Cache, digest, run_pieces
+from sparsegsvp.evaluation.cache import Cache, digest, run_pieces, versions
 from sparsegsvp.evaluation.splits import holdout_ratio, make_folds, read_samples
 from sparsegsvp.metrics import (
     auc_interval,

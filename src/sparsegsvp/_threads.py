@@ -1,9 +1,11 @@
-"""Threads of the linear algebra beneath a piece of work."""
+"""Threads of the linear algebra beneath a piece of work, and the processes that do it."""
 
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 
 from threadpoolctl import ThreadpoolController
@@ -21,3 +23,26 @@ def one_thread() -> AbstractContextManager[object]:
 def _controller(n_modules: int) -> ThreadpoolController:
     """Return what knows the loaded libraries: looked for again when modules were imported since."""
     return ThreadpoolController()
+
+
+@contextmanager
+def started_workers(n_jobs: int | None) -> Iterator[Callable[[], None]]:
+    """Start joblib's processes, which import the package while this one reads its input.
+
+    Yields a function that waits until they have.
+    """
+    from joblib import Parallel, delayed, effective_n_jobs
+
+    count = effective_n_jobs(n_jobs)
+    calls = (delayed(_load)() for _ in range(count if count > 1 else 0))
+    loaded = Parallel(n_jobs=n_jobs, return_as="generator")(calls)
+    try:
+        yield lambda: list(loaded).clear()
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of processes that are not needed any more
+            loaded.close()
+
+
+def _load() -> None:
+    from .evaluation import nested  # noqa: F401

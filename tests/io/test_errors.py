@@ -14,9 +14,15 @@ from hypothesis import strategies as st
 
 import sparsegsvp
 from sparsegsvp.io import InputError, make_table, read_table
-from sparsegsvp.io.errors import listed, one_line, option, plain_text, quote, spelled
+from sparsegsvp.io.errors import listed, one_line, option, quote, spelled
 
 MARKS = "\ue000\ue001\ue002"
+
+
+def plain_text(text):
+    return str(InputError(text))
+
+
 FORGED = "\ue000target\ue002"
 FORGED_VALUE = '\ue000impute\ue001"median"\ue002'
 

@@ -215,8 +215,7 @@ def test_more_codes(tmp_path, na):
     table = read_table(path, target="class", na=na)
     np.testing.assert_array_equal(table.X, [[1, np.nan], [np.nan, 4], [np.nan, 6]])
     assert list(table.y) == ["x", "y", "x"]  # a code given is one among labels, too
-    assert "taken as missing: 'n.m.' 1" in table.record
-    assert "taken as missing: '-999' 2" in table.record
+    assert "taken as missing: '-999' 2, 'n.m.' 1" in table.record
     turned = write(tmp_path / "t.csv", "gene,s1,s2\na,-999,n.m.\nb,1,2\n")
     table = read_table(turned, transpose=True, na=na)  # a has no value left
     assert table.X.ravel().tolist() == [1, 2] and table.dropped == {"a": "no value"}
@@ -241,7 +240,7 @@ def test_an_unknown_code_is_proposed_by_name(tmp_path):
     assert "if it stands for a missing value, use na='u.d.'" in refusal(path, target="class")
     assert read_table(path, target="class", na="u.d.").n_missing == 4
     path.write_text("a,b,class\n" + "1,2,x\n" * 15 + "1,2O,y\n")
-    assert "drop=['b']; if it stands for a missing value, use na='2O'" in refusal(
+    assert "if it is no sample; if it stands for a missing value, use na='2O'" in refusal(
         path, target="class"
     )
 

@@ -90,7 +90,7 @@ def test_what_unpacks_to_more_than_a_table_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new"),
     [('r="A13"', 'r="A900000000"'), ('<row r="13"', '<row r="900000000"'),
-     ('<row r="13"', '<row r="3"'), ('r="E13"', 'r="ZZZZZ13"')],
+     ('r="E13"', 'r="ZZZZZ13"')],
 )  # fmt: skip
 def test_cells_that_no_sheet_has(tmp_path, old, new):
     path, forged = tmp_path / "a.xlsx", tmp_path / "b.xlsx"

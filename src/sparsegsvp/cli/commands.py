@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._threads import started_workers
 from ..io.errors import InputError, suggestion
 from .options import COMMANDS, command, command_line, flag, repeat_line
 from .screen import Screen
@@ -84,7 +85,9 @@ def _ask_for_target(name: str, path: Path, given: Mapping[str, Any], screen: Scr
             f"{flag('labels')}",
         )
     raise InputError(
-        "which column has the classes?", where=path.name, remedy=f"name it with {flag('target')}"
+        "it has to be said which column has the classes",
+        where=path.name,
+        remedy=f"name it with {flag('target')}",
     )
 
 
@@ -103,7 +106,8 @@ def select(table: TablePath, **given: Any) -> None:
             _read(table, given, screen)
             screen.say("Nothing was run or written (--dry-run).")
             return
-        _select("select", [table], given, screen)
+        with started_workers(given["n_jobs"]) as wait:
+            _select("select", [table], given, screen, wait)
 
 
 @command("demo", out=Path("demo-report"))
@@ -114,11 +118,13 @@ def demo(**given: Any) -> None:
     # its own results are made again as often as one likes
     if (command_of(given["out"]) or "").startswith("sparsegsvp demo"):
         given["force"] = True
-    with Screen() as screen:
-        _select("demo", [], given, screen)
+    with Screen() as screen, started_workers(given["n_jobs"]) as wait:
+        _select("demo", [], given, screen, wait)
 
 
-def _select(name: str, paths: list[Path], given: dict[str, Any], screen: Screen) -> None:
+def _select(
+    name: str, paths: list[Path], given: dict[str, Any], screen: Screen, wait: Callable[[], None]
+) -> None:
     """Read a table and perhaps a cohort, select, show the result and write it."""
     with screen.stage("loading the library"):
         from ..workflow import Selection, demo_table, results_folder, select_panel
@@ -131,6 +137,7 @@ def _select(name: str, paths: list[Path], given: dict[str, Any], screen: Screen)
             table = demo_table()
             screen.show_table(table)
         test = _read_cohort(table, given, screen) if given.get("test") else None
+        wait()
         read = time.perf_counter()
         selection = select_panel(
             table, test=test, command=repeat, progress=screen.progress, **_chosen(given, _ASKED)

@@ -56,7 +56,7 @@ class Option:
         info = typer.Option(
             *dict.fromkeys([*self.flags, self.flag]),
             help=self.help,
-            metavar=self.metavar,
+            metavar="" if self.kind is bool else self.metavar,
             rich_help_panel=self.section,
             show_default=self.default is not None and self.default is not False,
         )
@@ -99,8 +99,8 @@ OPTIONS = {
     for item in (
         Option("target", "Column of the classes", "Column with the class labels.", EVERYDAY,
                metavar="COLUMN", flags=("--target", "-t")),
-        Option("positive", "Class of interest", "The class of interest of two.", EVERYDAY,
-               metavar="LABEL"),
+        Option("positive", "Class of interest", "The class to be found, of two; by default guessed "
+               "from the names.", EVERYDAY, metavar="LABEL"),
         Option("n_features", "Number of features", "Exactly K features; by default as many as it "
                "takes.", EVERYDAY, int, metavar="K", flags=("--n-features", "-k")),
         Option("must", "Always in the panel", f"Features of every panel. {_NAMES}", EVERYDAY,
@@ -109,9 +109,9 @@ OPTIONS = {
                metavar="NAMES"),
         Option("fast", "A first look", "A first look in a fraction of the time: one repeat, few "
                "permutations and half samples.", EVERYDAY, bool, default=False),
-        Option("prevalence", "Share of the class of interest where the panel is used",
-               "Share of the class of interest where the panel is used, for predictive values and "
-               "the decision curve.", EVERYDAY, float, metavar="P"),
+        Option("prevalence", "How common the class of interest is", "Share of the class of "
+               "interest where the panel is to be used, such as 0.1, for predictive values and the "
+               "decision curve.", EVERYDAY, float, metavar="P"),
         Option("out", "Folder", "Folder for the results.", EVERYDAY, Path,
                default=Path("sparsegsvp-report"), metavar="DIR", flags=("--out", "-o")),
         Option("group", "Samples that belong together", "Patients or other groups whose samples "
@@ -152,7 +152,7 @@ OPTIONS = {
         Option("on", "Names of the samples in the file of classes", "the same in --labels", RARE),
         Option("transpose", "Features are in rows", "yes or no: features are in rows", RARE, bool),
         Option("separator", "Separator", "mark between cells", RARE),
-        Option("decimal", "Decimal mark", "point or comma", RARE),
+        Option("decimal", "Decimal mark", "'.' or ','", RARE),
         Option("thousands", "Thousands mark", "mark within large numbers", RARE),
         Option("encoding", "Encoding", "of a text file", RARE),
         Option("layer", "Layer", "of an .h5ad file", RARE),
@@ -299,7 +299,8 @@ def _plain(text: str) -> str:
     """Say a help without flags and files: in the form, options go by their labels."""
     labels = {item.flag: f"“{item.label}”" for item in OPTIONS.values()}
     text = text.replace(", or @FILE with one in each line", "").replace(" May be repeated.", "")
-    return re.sub(r"--[a-z0-9-]+", lambda flag: labels.get(flag[0], flag[0]), text)
+    text = re.sub(r"--[a-z0-9-]+", lambda flag: labels.get(flag[0], flag[0]), text)
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
 def command_words(

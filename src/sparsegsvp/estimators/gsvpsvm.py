@@ -21,6 +21,7 @@ from .._validate import (
     check_integer,
     check_real,
     forget_fit,
+    refuse_dask,
     warn_caller,
     warn_constant,
 )
@@ -213,9 +214,9 @@ class GSVPSVM(PathClassifier):
 
         Parameters and result are those of `fit_path`.
         """
+        models = self._models(sizes)
         table = self._read(X, y, sample_weight)
         forget_fit(self)
-        models = {size: clone(self).set_params(n_features=size) for size in sizes}
         self._fit_sizes(table, [self, *models.values()])
         return models
 
@@ -236,12 +237,16 @@ class GSVPSVM(PathClassifier):
         dict of int to GSVPSVM
             Fitted models by size; this estimator itself is not fitted.
         """
-        models = {size: clone(self).set_params(n_features=size) for size in sizes}
+        models = self._models(sizes)
         table = self._read(X, y, sample_weight)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "n_features=.* is more than", UserWarning)
             self._fit_sizes(table, list(models.values()))
         return models
+
+    def _models(self, sizes: Sequence[int]) -> dict[int, GSVPSVM]:
+        sizes = [check_integer("n_features", size, least=1) for size in sizes]
+        return {size: clone(self).set_params(n_features=size) for size in sizes}
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Training:
         """Check the parameters and the rows, and take their covariances."""
@@ -364,6 +369,7 @@ class GSVPSVM(PathClassifier):
         trial = copy(self)
         if seen is None:  # of an earlier `fit`, and perhaps of other features
             forget_fit(trial)
+        refuse_dask(X)
         X, y = validate_data(
             trial,
             X,

@@ -21,8 +21,8 @@ from .gsvpsvm import GSVPSVM, PathClassifier, Training
 RULES = ("paired", "best", "1se")
 SCORINGS = ("balanced_error", "error")
 # A smaller panel is taken when its errors exceed the best's by at most this many standard errors
-# of the difference, or by this part of what the best gains over guessing.
-_ERRORS, _PART = 0.5, 0.02
+# of the difference, or by this part of what the best gains over guessing (docs/panels.md).
+_ERRORS, _PART_PAIR, _PART_MANY = 0.75, 0.02, 0.01
 
 
 class GSVPSVMCV(PathClassifier):
@@ -41,9 +41,10 @@ class GSVPSVMCV(PathClassifier):
         number depend on what is in the rows, not on their order.
     rule : {"paired", "best", "1se"}, default="paired"
         "best" takes the size of the smallest loss. "paired" takes the smallest size whose losses
-        on the same held-out rows exceed the best's by at most half a standard error of the
-        difference, or by at most 2% of what the best gains over guessing. "1se" takes the
-        smallest size whose loss is within one standard error of the best.
+        on the same held-out rows exceed the best's by at most 0.75 standard errors of the
+        difference, or by at most 2% of what the best gains over guessing (1% with more than two
+        classes). "1se" takes the smallest size whose loss is within one standard error of the
+        best.
     scoring : {"balanced_error", "error"}, default="balanced_error"
         The loss: the share of held-out rows that are classified wrongly, every class counting
         the same or every row.
@@ -322,6 +323,7 @@ def _choose(
         allowed = loss <= loss[best] + loss_se[best]
     elif rule == "paired":
         excess, excess_se = mean_and_error(wrong - wrong[best], share)
+        part = _PART_PAIR if n_classes == 2 else _PART_MANY
         gain = max(0.0, 1.0 - 1.0 / n_classes - loss[best])
-        allowed = excess <= np.maximum(_ERRORS * excess_se, _PART * gain) + 1e-12
+        allowed = excess <= np.maximum(_ERRORS * excess_se, part * gain) + 1e-12
     return path, least + int(np.flatnonzero(allowed[least - 1 :])[0])

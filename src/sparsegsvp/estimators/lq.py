@@ -9,13 +9,12 @@ import numpy as np
 
 from .._typing import Float64Array, IntArray
 from .._validate import check_choice, check_integer, check_real, forget_fit
-from ..linalg.covariances import Part, covariances_of
 from ..linalg.rows import read_classes
 from ..solvers.exact import panel_planes
 from ..solvers.newton import Problem, Solution
 from ..solvers.path import Path, warn_of
 from ..solvers.penalties import Penalty, penalty_factors
-from ..solvers.quotient import OneVsRest
+from ..solvers.quotient import OneVsRest, Part, covariances_of
 from .base import PanelClassifier
 from .decision import DECISIONS
 from .pgd import elbow_features

@@ -16,43 +16,35 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._typing import Float64Array, IntArray
-from .._validate import check_choice, forget_fit, warn_caller
+from .._validate import check_choice, forget_fit, refuse_dask, warn_caller
 from ..linalg.rows import check_class_sizes, check_extremes
 from ..solvers.pgd import Conventions, PGDPlane, PGDResult, Prox, pgd_planes, random_start
-from .pipeline import SupportSelector
+from .pipeline import _FLOATS, SupportSelector
 
 ElbowRule = Literal["chord", "full-chord"]
 
-# A straight line of n points departs from its chord by rounding only; relative to the fall
-# of the curve that is far below this.
-_STRAIGHT = 1e-12
+_STRAIGHT = 1e-12  # a straight line departs from its chord by less, relative to its fall
 
 
 def find_elbow(weights: ArrayLike, *, rule: ElbowRule = "chord") -> int | None:
     r"""Find how many of the largest weights lie up to the elbow of the sorted curve.
 
-    Sort :math:`|w|` in descending order, :math:`s_0 \ge s_1 \ge \dots`, and join the first
-    and the last point by a chord. The elbow is the point with the largest distance to it,
-    the first one if several share it, and every point up to and including it is kept.
+    Sort :math:`|w|` in descending order and join the first and the last point by a chord. The elbow
+    is the point with the largest distance to it, the first one if several share it.
 
     Parameters
     ----------
     weights : array-like of shape (n_features,)
     rule : {"chord", "full-chord"}, default="chord"
-        "chord" first removes a constant head and tail, all but the point next to the curve,
-        so a long tail of zeros does not flatten the chord. This is what the paper's
-        knee-finding library does. "full-chord" joins the very first and the very last point,
-        which is what the paper's text says.
+        "chord" first removes a constant head and tail, all but the point next to the curve, so a
+        long tail of zeros does not flatten the chord: what the paper's knee-finding library does.
+        "full-chord" joins the very first and the very last point: what the paper's text says.
 
     Returns
     -------
     int or None
-        The number of weights kept, or None where the curve has no elbow: fewer than three
-        points left, a constant curve, or a straight one.
-
-    References
-    ----------
-    U. O. Ugwu and M. Kirby, arXiv:2410.03978 (2024), Algorithm 3.
+        The number of weights up to and including the elbow, or None where there is none: fewer
+        than three points left, a constant curve, or a straight one.
 
     Examples
     --------
@@ -104,8 +96,6 @@ def elbow_features(weights: ArrayLike, *, rule: ElbowRule = "chord") -> NDArray[
     >>> from sparsegsvp.estimators import elbow_features
     >>> elbow_features([0.1, -9.0, 8.0, 0.0, 0.0])
     array([1, 2, 0])
-    >>> elbow_features([0.0, 1.0, 0.0])
-    array([1])
     """
     kept = find_elbow(weights, rule=rule)
     magnitudes = np.abs(np.asarray(weights, dtype=np.float64))
@@ -114,10 +104,7 @@ def elbow_features(weights: ArrayLike, *, rule: ElbowRule = "chord") -> NDArray[
 
 
 def encode_labels(estimator: Any, labels: NDArray[Any], *, multiclass: bool = False) -> IntArray:
-    """Set ``classes_`` and return the class of each row by number.
-
-    There have to be two classes, or more where the estimator takes them, of two rows each.
-    """
+    """Set ``classes_``, each of two rows at least, and return the class of each row by number."""
     check_classification_targets(labels)
     classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     check_class_sizes(classes, counts)
@@ -132,12 +119,7 @@ def encode_labels(estimator: Any, labels: NDArray[Any], *, multiclass: bool = Fa
 
 
 class NearerPlane(ClassifierMixin, SupportSelector):
-    """A classifier by two planes, ``planes_`` and ``plane_intercepts_``: the nearer one decides.
-
-    The planes have unit normals in standardised units, so that ``X @ planes_.T +
-    plane_intercepts_`` are signed distances there. The decision is not linear in X, so there is
-    no ``coef_``.
-    """
+    """A classifier by the nearer of two planes; not being linear in X, it has no ``coef_``."""
 
     classes_: NDArray[Any]
     planes_: Float64Array
@@ -149,15 +131,14 @@ class NearerPlane(ClassifierMixin, SupportSelector):
         It is positive where `predict` gives ``classes_[1]``; 0, a tie, goes to ``classes_[0]``.
         """
         check_is_fitted(self)
-        table: NDArray[Any] = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        table: NDArray[Any] = validate_data(self, X, reset=False, dtype=_FLOATS)
         panel = np.flatnonzero(self.support_)
         signed = table[:, panel] @ self.planes_[:, panel].T + self.plane_intercepts_
         return np.abs(signed[:, 0]) - np.abs(signed[:, 1])
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class of the nearer plane for each row."""
-        nearer_second = self.decision_function(X) > 0.0
-        return self.classes_[nearer_second.astype(np.intp)]
+        return self.classes_[(self.decision_function(X) > 0.0).astype(np.intp)]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -175,12 +156,11 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
     .. math:: \frac{\|C_i z\|_2^2}{\|C_j z\|_2^2} + \delta_i \|z\|_q^q, \qquad z = [w; b],
 
     the features up to the elbow of the sorted :math:`|w|` are kept, and a sample belongs to the
-    class whose plane, cut down to these features, is nearer: :math:`|x'w + b| / \|w\|_2`
-    (equation 21).
+    class whose plane, cut down to these features, is nearer (equation 21).
 
     It is here for comparison and reproduction. The objective has no minimiser, as the penalty falls
     when z shrinks and the quotient stays: what is selected depends on the start, the step and the
-    cap on iterations.
+    cap on iterations. `GSVPSVM` solves a relative of the problem that has one.
 
     Parameters
     ----------
@@ -216,20 +196,11 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
     cycles_ : ndarray of shape (2,), int
         The iteration from which a plane jumps between two points to the end, -1 where it does not.
 
-    See Also
-    --------
-    GSVPSVM : A regularised relative of the problem, with a minimiser.
-
-    Notes
-    -----
-    Each class is copied once, standardised, in double precision, as for the published results:
-    thousands of iterations run on it. A constant feature starts and stays at zero.
-
     References
     ----------
-    U. O. Ugwu and M. Kirby, Optimizing Sparse Generalized Singular Vectors for Feature
-    Selection in Proximal Support Vector Machines with Application to Breast and Ovarian
-    Cancer Detection, arXiv:2410.03978 (2024).
+    U. O. Ugwu and M. Kirby, Optimizing Sparse Generalized Singular Vectors for Feature Selection in
+    Proximal Support Vector Machines with Application to Breast and Ovarian Cancer Detection,
+    arXiv:2410.03978 (2024).
 
     Examples
     --------
@@ -239,8 +210,6 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
     >>> model = PGDGSVPSVM(q=0.1, delta=0.02, step_size=0.025, conventions="code").fit(X, y)
     >>> model.converged_
     array([ True,  True])
-    >>> sorted({*model.features_[0], *model.features_[1]}) == list(model.get_support(indices=True))
-    True
     """
 
     q: float | None = None
@@ -256,27 +225,15 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
     random_state: int | np.random.RandomState | None = 42
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> PGDGSVPSVM:
-        """Fit both planes and cut each at its elbow.
-
-        Parameters
-        ----------
-        X, y : array-like of shapes (n_samples, n_features) and (n_samples,)
-            The samples and their two classes.
-
-        Returns
-        -------
-        self
-        """
+        """Fit both planes, on samples of two classes, and cut each at its elbow."""
         fit_together([self], X, y)
         for label, done, since in zip(self.classes_.tolist(), self.converged_, self.cycles_):
-            what = (
-                f"was cut off at max_iter={self.max_iter}: the iteration need not converge, its "
-                "objective has no minimiser"
-            )
+            cap = f"max_iter={self.max_iter}"
+            what = f"was cut off at {cap}: its objective has no minimiser"
             if since >= 0:
                 what = (
                     f"is in a 2-cycle since iteration {since}: the step is too long, and which of "
-                    f"two points is kept depends on max_iter={self.max_iter} being even or odd"
+                    f"two points is kept depends on {cap} being even or odd"
                 )
             if not done:
                 advice = "Try a smaller step_size, or use GSVPSVM."
@@ -313,29 +270,25 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
                 f"The plane of class {empty[0]!r} has no feature left: all features are constant, "
                 "or delta or step_size is too large."
             )
-        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
         cut = np.zeros_like(self.weights_)
         for k, features in enumerate(self.features_):
-            self.support_[features] = True
             cut[k, features] = self.weights_[k, features]
+        self.support_ = np.logical_or.reduce(cut != 0.0)
         norms = np.linalg.norm(cut, axis=1)
         self.planes_ = cut / (norms[:, np.newaxis] * self.scale_)
         self.plane_intercepts_ = self.biases_ / norms - self.planes_ @ self.mean_
 
 
 def fit_together(models: Sequence[PGDGSVPSVM], X: ArrayLike, y: ArrayLike) -> None:
-    """Fit several models to the same samples, sharing every pass over them.
+    """Fit several models to the same samples, sharing every pass over them (see `pgd_planes`).
 
-    Many fits take a fraction of the time they take one by one, and agree with these up to
-    rounding (see `sparsegsvp.solvers.pgd.pgd_planes`). A plane that reaches its cap is told
-    by ``converged_`` alone, not by a warning.
+    A plane that reaches its cap is told by ``converged_`` alone, not by a warning.
     """
+    refuse_dask(X)
     planes: list[PGDPlane] = []
     for model in models:
         forget_fit(model)
-        table, labels = validate_data(
-            model, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2
-        )
+        table, labels = validate_data(model, X, y, dtype=_FLOATS, ensure_min_samples=2)
         codes = encode_labels(model, labels)
         if not planes:
             check_extremes(float(table.min()), float(table.max()), table.dtype, "X")
@@ -344,8 +297,7 @@ def fit_together(models: Sequence[PGDGSVPSVM], X: ArrayLike, y: ArrayLike) -> No
         planes += model._planes(varies)
     blocks = [(table[codes == k] - scaler.mean_) / scaler.scale_ for k in (0, 1)]
     for block in blocks:
-        # A column of zeros gives no gradient, and the start is zero there: never selected.
-        block[:, ~varies] = 0.0
+        block[:, ~varies] = 0.0  # no gradient, and the start is zero there: never selected
     results = pgd_planes(blocks[0], blocks[1], planes)
     for model, first, second in zip(models, results[::2], results[1::2]):
         model.mean_, model.scale_ = scaler.mean_, scaler.scale_

@@ -22,18 +22,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from .._typing import BoolArray, Float64Array, IntArray
-from .._validate import (
-    check_real,
-    close_names,
-    find_columns,
-    first_few,
-    forget_fit,
-    warn_caller,
-)
+from .._validate import check_real, close_names, find_columns, first_few, forget_fit, warn_caller
 
 _BLOCK = 4_000_000  # numbers built at a time
-# Rows of a new batch below which its mean says more of these rows than of the batch.
-_FEWEST_ROWS = 10
 _FLOATS = (np.float64, np.float32)
 
 
@@ -50,14 +41,14 @@ class SupportSelector(SelectorMixin):
         return self.support_
 
 
+def last_step(model: Any) -> Any:
+    """Return the last step of a pipeline, or the model itself."""
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
 def _last_has(name: str) -> Any:
-    """Whether the last step has a method, as `available_if` asks it."""
-
-    def check(pipeline: Any) -> bool:
-        getattr(last_step(pipeline), name)
-        return True
-
-    return check
+    """Whether the last step has a method, for `available_if`; it says itself why not."""
+    return available_if(lambda pipeline: getattr(last_step(pipeline), name) is not None)
 
 
 class PanelPipeline(Pipeline):
@@ -80,8 +71,6 @@ class PanelPipeline(Pipeline):
     >>> steps = [("impute", SimpleImputer(strategy="median")), ("model", GSVPSVM(n_features=2))]
     >>> model = PanelPipeline(steps).fit(frame, y)
     >>> panel = frame.columns[model.get_support()]
-    >>> len(panel)
-    2
     >>> bool((model.predict(frame[panel]) == model.predict(frame)).all())
     True
     """
@@ -93,7 +82,7 @@ class PanelPipeline(Pipeline):
                 forget_fit(step)
         return super().fit(X, y, **params)
 
-    @available_if(_last_has("get_support"))
+    @_last_has("get_support")
     def get_support(self, indices: bool = False) -> BoolArray | IntArray:
         """Return which of the columns that the pipeline was fitted on form the panel."""
         last = last_step(self)
@@ -104,67 +93,55 @@ class PanelPipeline(Pipeline):
             )
         return last.get_support(indices=indices)
 
-    @available_if(_last_has("predict"))
+    @_last_has("predict")
     def predict(self, X: Any, **params: Any) -> np.ndarray:
         """Return the class of each row."""
         return self._answer("predict", X, params)
 
-    @available_if(_last_has("predict_proba"))
+    @_last_has("predict_proba")
     def predict_proba(self, X: Any, **params: Any) -> Float64Array:
         """Return class probabilities, one column a class."""
         return self._answer("predict_proba", X, params)
 
-    @available_if(_last_has("decision_function"))
+    @_last_has("decision_function")
     def decision_function(self, X: Any, **params: Any) -> Float64Array:
         """Return the confidence in each class."""
         return self._answer("decision_function", X, params)
 
     def _answer(self, method: str, X: Any, params: dict[str, Any]) -> Any:
         """What the pipeline says of X or, where X has other columns, its last step of the panel."""
-        assay = panel_columns(self, X)
-        if assay is None:
+        names, given = getattr(self, "feature_names_in_", None), list(getattr(X, "columns", ()))
+        if names is None or not given or given == names.tolist() or len(set(given)) < len(given):
             return getattr(super(), method)(X, **params)
-        values = check_array(assay, accept_sparse="csr", ensure_all_finite="allow-nan")
+        panel = names[self.get_support()].tolist()
+        absent = set(panel).difference(given)
+        if absent:
+            raise ValueError(f"columns of the panel are missing: {first_few(sorted(absent), 10)}")
+        values = check_array(X[panel], accept_sparse="csr", ensure_all_finite="allow-nan")
         return getattr(last_step(self), method)(prepared_rows(self, values))
-
-
-def last_step(model: Any) -> Any:
-    """Return the last step of a pipeline, or the model itself."""
-    return model.steps[-1][1] if hasattr(model, "steps") else model
-
-
-def panel_columns(model: Any, X: Any) -> Any:
-    """The panel's columns of a data frame with other columns than the model's, in its order.
-
-    None where there is nothing to look up: X is no data frame, has the very columns of training
-    or repeats a name, or the model knows no names.
-    """
-    names, given = getattr(model, "feature_names_in_", None), list(getattr(X, "columns", ()))
-    if names is None or not given or given == names.tolist() or len(set(given)) < len(given):
-        return None
-    panel = names[model.get_support()].tolist()
-    absent = set(panel).difference(given)
-    if absent:
-        raise ValueError(f"columns of the panel are missing: {first_few(sorted(absent), 10)}")
-    return X[panel]
 
 
 def prepared_rows(model: Any, X: Any) -> Any:
     """Rows as the last step of a pipeline sees them, from the panel's columns alone.
 
-    X is an array or a CSR matrix of these columns, in the model's order. The other columns have
-    no weight, so any number will do, as long as every step treats each column by itself: the
-    rows are made twice, with other numbers, and refused where the panel's columns come out
-    differently.
+    X is an array or a CSR matrix of these columns, in the model's order. The other columns have no
+    weight, so any number will do, as long as every step treats each column by itself: the rows are
+    made twice, with other numbers, and refused where the panel's columns come out differently.
     """
-    steps = [step for _, step in model.steps[:-1]]
     panel = np.flatnonzero(last_step(model).get_support())
     m = int(last_step(model).n_features_in_)
-    blocks = []
-    for start in range(0, X.shape[0], max(1, _BLOCK // m)):
-        rows = X[start : start + max(1, _BLOCK // m)]
-        rows = rows.toarray() if sparse.issparse(rows) else rows
-        made = [_transformed(steps, rows, panel, m, filler) for filler in (1.0, 2.0)]
+    blocks, size = [], max(1, _BLOCK // m)
+    for start in range(0, X.shape[0], size):
+        rows = X[start : start + size]
+        made = []
+        for filler in (1.0, 2.0):
+            full = np.full((rows.shape[0], m), filler)
+            full[:, panel] = rows.toarray() if sparse.issparse(rows) else rows
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "X does not have valid feature names")
+                for _, step in model.steps[:-1]:
+                    full = step.transform(full)
+            made.append(full)
         if not np.array_equal(made[0][:, panel], made[1][:, panel], equal_nan=True):
             raise ValueError(
                 "a step before the last mixes columns, so the panel's columns alone are not "
@@ -172,19 +149,6 @@ def prepared_rows(model: Any, X: Any) -> Any:
             )
         blocks.append(made[0])
     return np.concatenate(blocks)
-
-
-def _transformed(
-    steps: list[Any], rows: NDArray[Any], panel: IntArray, m: int, filler: float
-) -> NDArray[Any]:
-    """Rows of all m columns, of which the panel's are given, as the steps transform them."""
-    full = np.full((len(rows), m), filler)
-    full[:, panel] = rows
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
-        for step in steps:
-            full = step.transform(full)
-    return full
 
 
 class Panel(SupportSelector, BaseEstimator):
@@ -198,17 +162,6 @@ class Panel(SupportSelector, BaseEstimator):
     ----------
     names : sequence of str or int
         Names of columns, or their numbers from 0. Their order does not matter.
-
-    Attributes
-    ----------
-    support_ : ndarray of bool of shape (n_features_in_,)
-        The columns that are kept.
-    n_features_in_, feature_names_in_ : int and ndarray of str
-        Number of columns seen in `fit`, and their names, if X had any.
-
-    See Also
-    --------
-    sparsegsvp.evaluation.paired_difference : Compares the scores of two procedures.
 
     Examples
     --------
@@ -226,19 +179,7 @@ class Panel(SupportSelector, BaseEstimator):
         self.names = names
 
     def fit(self, X: Any, y: Any = None) -> Panel:
-        """Find the panel's columns.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            A data frame, if the panel is given by names.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-        """
+        """Find the panel's columns in X, a data frame if they are given by names."""
         forget_fit(self)
         validate_data(self, X, accept_sparse=True, ensure_all_finite="allow-nan")
         given = self.names
@@ -282,10 +223,11 @@ def _missing(absent: list[Any], names: list[str], n_features: int) -> str:
 class BatchCenterer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Subtract from every row the mean of its batch, and add the mean of all training rows.
 
-    The means of batches that occur in training are those of the training rows. A batch that does
-    not is centred by its own rows, so it takes a whole batch, in which the classes are mixed about
-    as in training: what the class adds to the mean is subtracted too. Rows of such a batch are
-    not transformed one by one as they are together.
+    A batch that does not occur in training is centred by its own rows, so it takes a whole batch,
+    in which the classes are mixed about as in training: what the class adds to the mean is
+    subtracted too. Rows of such a batch are not transformed one by one as they are together.
+    In a pipeline, `sparsegsvp.nested_evaluate` hands the first of its batch variables to this
+    step. Otherwise enable scikit-learn's metadata routing: ``batch`` is requested by default.
 
     Parameters
     ----------
@@ -294,19 +236,10 @@ class BatchCenterer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    batches_ : ndarray of str of shape (n_batches,)
-        The batches of the training rows.
-    means_ : ndarray of shape (n_batches, n_features_in_)
-        Their means.
+    batches_, means_ : ndarray of str, and ndarray of shape (n_batches, n_features_in_)
+        The batches of the training rows, and their means.
     mean_ : ndarray of shape (n_features_in_,)
         The mean of all training rows.
-    n_features_in_, feature_names_in_ : int and ndarray of str
-        Number of features seen in `fit`, and their names, if X had any.
-
-    Notes
-    -----
-    In a pipeline, `sparsegsvp.nested_evaluate` hands the first of its batch variables to this
-    step. Otherwise enable scikit-learn's metadata routing: ``batch`` is requested by default.
 
     Examples
     --------
@@ -323,28 +256,14 @@ class BatchCenterer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.skip = skip
 
     def fit(self, X: Any, y: Any = None, batch: ArrayLike | None = None) -> BatchCenterer:
-        """Find the means of the batches.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The training rows, without missing values.
-        y : None
-            Ignored.
-        batch : array-like of shape (n_samples,)
-            The batch of each row.
-
-        Returns
-        -------
-        self
-        """
+        """Find the means of the batches of training rows, which have no missing values."""
         if batch is None:
             raise ValueError("batch is needed: say of each row which batch it is from")
         forget_fit(self)
         X = validate_data(self, X, dtype=_FLOATS)
         names = _texts(batch, X)
         self.batches_, counts = np.unique(names, return_counts=True)
-        self.means_ = np.stack([_mean(X[names == name]) for name in self.batches_])
+        self.means_ = np.stack([X[names == b].mean(axis=0, dtype="f8") for b in self.batches_])
         # shares before the product: with one batch its mean, to the last bit
         self.mean_ = (counts / names.size) @ self.means_
         return self
@@ -357,19 +276,7 @@ class BatchCenterer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self.fit(X, y, batch=batch).transform(X, batch=batch)
 
     def transform(self, X: Any, batch: ArrayLike | None = None) -> Any:
-        """Centre rows by the means of their batches.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows, without missing values.
-        batch : array-like of shape (n_samples,), optional
-            The batch of each row. Without it, the rows are one new batch.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-        """
+        """Centre rows by the means of their batches; without these they are one new batch."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=_FLOATS)
         names = np.full(X.shape[0], "") if batch is None else _texts(batch, X)
@@ -377,20 +284,16 @@ class BatchCenterer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         centred = X.copy()
         for name in np.unique(names):
             rows = names == name
-            if name not in known and rows.sum() < _FEWEST_ROWS:
+            if name not in known and rows.sum() < 10:  # they say more of themselves than of it
                 warn_caller(
                     "a batch that training has not seen is centred by the mean of "
                     f"{rows.sum()} row(s): transform whole batches"
                 )
-            mean = known[name] if name in known else _mean(X[rows])
+            mean = known[name] if name in known else X[rows].mean(axis=0, dtype="f8")
             shift = self.mean_ - mean
             shift[list(self.skip)] = 0.0
             centred[rows] += shift.astype(X.dtype)
         return centred
-
-
-def _mean(rows: NDArray[Any]) -> Float64Array:
-    return rows.mean(axis=0, dtype=np.float64)
 
 
 def _texts(batch: ArrayLike, X: Any) -> NDArray[np.str_]:
@@ -408,16 +311,13 @@ def takes_batch(step: Any) -> bool:
 
 
 def log2_floor(X: Any, floor: float = 1.0, skip: Sequence[int] = ()) -> Any:
-    """Compute ``log2(max(x, floor))``; missing values stay missing, float32 stays float32.
+    """Compute ``log2(max(x, floor))``; missing values and columns of `skip` stay as they are.
 
-    Sparse input stays sparse and needs ``floor = 1``, for which zeros stay zeros. Columns of
-    `skip` stay as they are.
+    Sparse input stays sparse and needs ``floor = 1``, for which zeros stay zeros.
     """
     if sparse.issparse(X):
         if floor != 1:
-            raise ValueError(
-                f"floor={floor} would make every zero of sparse data non-zero: use floor=1"
-            )
+            raise ValueError(f"floor={floor} would make every zero of sparse data non-zero: use 1")
         logged = X.tocsr(copy=True)
         taken = ~np.isin(logged.indices, skip)
         logged.data[taken] = np.log2(np.maximum(logged.data[taken], 1))
@@ -441,9 +341,8 @@ class Log2(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Examples
     --------
     >>> from sparsegsvp.estimators.pipeline import Log2
-    >>> Log2().fit_transform([[1.0, 8.0], [-3.0, 2.0]])
-    array([[0., 3.],
-           [0., 1.]])
+    >>> Log2().fit_transform([[-3.0, 2.0, 8.0]])
+    array([[0., 1., 3.]])
     """
 
     def __init__(self, floor: float = 1.0, skip: Sequence[int] = ()) -> None:

@@ -25,11 +25,10 @@ from sklearn.preprocessing import StandardScaler
 
 from .._typing import Progress
 from .._validate import check_seed, derive_seed
-from .._versions import versions
 from ..linalg.rows import as_rows
 from ..metrics import average_jaccard, nogueira_stability, paired_differences
 from .baselines import RANDOM_PANEL, Baseline, default_methods, find_method
-from .cache import Cache, digest, run_pieces
+from .cache import Cache, digest, run_pieces, versions
 from .procedure import (
     Answer,
     answer,
@@ -42,11 +41,7 @@ from .procedure import (
 from .result import OutOfFold, Scoring, difference_variance, frame
 from .splits import Fold, Samples, make_folds, read_samples
 
-COMPARISON = "comparison"
 _FIT = 21  # seed stream
-
-
-# ------------------------------------------------------------------------------ the result
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,7 +55,7 @@ class Comparison:
     methods, sizes, reference
         In the order given, the random panel last; what differences are taken to.
     seconds : dict
-        From (method, size) to the mean seconds of a fit, on one thread.
+        From (method, size) to the mean CPU seconds of a fit.
     """
 
     rows: tuple[dict[str, Any], ...]
@@ -70,7 +65,6 @@ class Comparison:
     n_samples: int
     n_features: int
     n_folds: int
-    settings: dict[str, Any]
     seconds: dict[tuple[str, int], float] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:
@@ -95,12 +89,9 @@ class Comparison:
     def row(self, method: str, size: int) -> dict[str, Any]:
         """Return the row of a method at a size."""
         for row in self.rows:
-            if row["method"] == method and row["size"] == size:
+            if (row["method"], row["size"]) == (method, size):
                 return row
         raise ValueError(f"there is no row for {method!r} with {size} features.")
-
-
-# -------------------------------------------------------------------------- the comparison
 
 
 def compare(
@@ -168,41 +159,36 @@ def compare(
     """
     seed = check_seed(random_state)
     samples = read_samples(X, y, groups)
-    panel_sizes = _check_sizes(sizes, samples.X.shape[1])
+    m, panel_sizes = samples.X.shape[1], tuple(sorted({int(k) for k in sizes}))
+    if not panel_sizes or panel_sizes[0] < 1 or panel_sizes[-1] > m:
+        raise ValueError(f"sizes={tuple(sizes)} must lie in 1..{m}, the number of features.")
     chosen = _check_methods(methods)
     reference = next(iter(chosen)) if reference is None else reference
     if reference not in chosen:
         raise ValueError(f"reference={reference!r} is not among the methods {list(chosen)}.")
     folds = make_folds(samples, n_splits, n_repeats, seed)
-    settings = {
-        "methods": {name: describe(estimator) for name, estimator in chosen.items()},
-        "n_splits": n_splits,
-        "n_repeats": n_repeats,
-        "groups": samples.groups is not None,
-        "random_state": seed,
-        "level": level,
-    }
     matrix = samples.X.to_numpy() if hasattr(samples.X, "to_numpy") else samples.X
     store, table = Cache(cache), digest(matrix, samples.y.astype(str), samples.groups, versions())
-    work = {
-        digest(table, name, describe(method), fold.train, fold.test, panel_sizes, seed): (
-            name,
-            (samples, method, fold, panel_sizes, seed),
-        )
-        for fold in folds
+    keys = {
+        name: [digest(table, name, describe(method), f.train, f.test, panel_sizes, seed)
+               for f in folds]
         for name, method in chosen.items()
-    }
-    missing = [key for key in work if store.get(key) is None]
-    pieces = [work[key][1] for key in missing]
-    done = run_pieces(run_fold, pieces, n_jobs=n_jobs, progress=progress, stage=COMPARISON)
-    for value, key in zip(done, missing):
+    }  # fmt: skip
+    missing = [
+        (key, (samples, chosen[name], fold, panel_sizes, seed))
+        for name, of_folds in keys.items()
+        for key, fold in zip(of_folds, folds)
+        if store.get(key) is None
+    ]
+    pieces = [piece for _, piece in missing]
+    done = run_pieces(run_fold, pieces, n_jobs=n_jobs, progress=progress, stage="comparison")
+    for value, (key, _) in zip(done, missing):
         store.add(key, value)
-    cells: dict[tuple[str, int], list[dict[str, Any]]] = {
-        (name, size): [] for name in chosen for size in panel_sizes
+    cells = {
+        (name, size): [store.get(key)[place] for key in of_folds]
+        for name, of_folds in keys.items()
+        for place, size in enumerate(panel_sizes)
     }
-    for key, (name, _) in work.items():
-        for size, entry in zip(panel_sizes, store.get(key)):
-            cells[name, size].append(entry)
     scoring = Scoring.of(samples, folds, samples.n_classes - 1, level)
     return Comparison(
         rows=comparison_rows(cells, samples, folds, scoring, reference),
@@ -210,20 +196,10 @@ def compare(
         sizes=panel_sizes,
         reference=reference,
         n_samples=samples.codes.size,
-        n_features=samples.X.shape[1],
+        n_features=m,
         n_folds=len(folds),
-        settings=settings,
         seconds={key: float(np.mean([e["seconds"] for e in part])) for key, part in cells.items()},
     )
-
-
-def _check_sizes(sizes: Sequence[int], n_features: int) -> tuple[int, ...]:
-    result = tuple(sorted({int(k) for k in sizes}))
-    if not result or result[0] < 1 or result[-1] > n_features:
-        raise ValueError(
-            f"sizes={tuple(sizes)} must lie in 1..{n_features}, the number of features."
-        )
-    return result
 
 
 def _check_methods(methods: Mapping[str, Any] | Sequence[str] | None) -> dict[str, Any]:
@@ -254,22 +230,32 @@ def run_fold(
         train, test = imputer.transform(train), imputer.transform(test)
     labels = samples.y[fold.train]
     fit_seed = derive_seed(seed, _FIT, fold.repeat, fold.index)
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    # where the order is the same for every size, one fit serves them all
+    once = _size_parameter(estimator) is None or isinstance(last, SelectKBest | SelectFromModel)
+    once = once or getattr(last, "order_ignores_size", False)
     model, seconds, entries = None, 0.0, []
     for size in sizes:
         entry: dict[str, Any] = {"error": None}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                if model is None or not _serves_all_sizes(estimator):
-                    start = time.perf_counter()
+                if model is None or not once:
+                    start = time.process_time()
                     model = with_seed(with_size(estimator, size), fit_seed).fit(train, labels)
-                    seconds = time.perf_counter() - start
+                    seconds = time.process_time() - start
                 entry |= _judge(model, train, test, labels, samples, size)
             except Exception as error:  # a method that fails is a row that says so
                 text = f"{type(error).__name__}: {error}"
                 entry["error"] = text if len(text) <= 300 else text[:297] + "..."
         entries.append({**entry, "seconds": seconds})
     return entries
+
+
+def common_classifier() -> Pipeline:
+    """Return the classifier that all panels are judged with."""
+    logistic = LogisticRegression(class_weight="balanced", max_iter=2000)
+    return make_pipeline(StandardScaler(), logistic)
 
 
 def _judge(
@@ -280,9 +266,7 @@ def _judge(
     if not panel.size:
         raise ValueError("it gave an empty panel.")
     columns = [as_rows(part).columns(np.sort(panel)) for part in (train, test)]
-    logistic = LogisticRegression(class_weight="balanced", max_iter=2000)
-    judge = make_pipeline(StandardScaler(), logistic).fit(columns[0], labels)
-    said = answer(judge, columns[1], samples.classes)
+    said = answer(common_classifier().fit(columns[0], labels), columns[1], samples.classes)
     own, native = selected_features(model, train.shape[1]), None
     if hasattr(model, "predict") and own is not None and own.size == size:
         native = np.searchsorted(samples.classes, model.predict(test))
@@ -292,9 +276,8 @@ def _judge(
 
 def with_size(estimator: Any, size: int) -> Any:
     """Return a clone asked for ``size`` features, where it has a parameter for that."""
-    estimator = clone(estimator)
     name = _size_parameter(estimator)
-    return estimator if name is None else estimator.set_params(**{name: size})
+    return clone(estimator) if name is None else clone(estimator).set_params(**{name: size})
 
 
 def _size_parameter(estimator: Any) -> str | None:
@@ -313,13 +296,6 @@ def _size_parameter(estimator: Any) -> str | None:
         inner = _size_parameter(params["estimator"])
     deep = None if inner is None else f"estimator__{inner}"
     return next((name for name in names if name in params), deep)
-
-
-def _serves_all_sizes(estimator: Any) -> bool:
-    """Tell whether the order is the same for every size, so that one fit serves them all."""
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    ordered = isinstance(last, SelectKBest | SelectFromModel) or _size_parameter(estimator) is None
-    return ordered or bool(getattr(last, "order_ignores_size", False))
 
 
 # ------------------------------------------------------------------------ from folds to rows

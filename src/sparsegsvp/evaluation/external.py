@@ -113,17 +113,9 @@ def validate_external(
         prior = estimator_prior(model, classes.size)
         if prior is None:
             prior = getattr(last_step(model), "class_prior_", None)
-    return validate_predictions(
-        y,
-        model.predict(X),
-        classes.tolist(),
-        decision=decision,
-        proba=proba,
-        positive=pos_label,
-        prevalence=prevalence,
-        prior=prior,
-        level=level,
-    )
+    options: dict[str, Any] = {"decision": decision, "proba": proba, "positive": pos_label}
+    options |= {"prevalence": prevalence, "prior": prior, "level": level}
+    return validate_predictions(y, model.predict(X), classes.tolist(), **options)
 
 
 def validate_predictions(
@@ -188,9 +180,8 @@ def validate_predictions(
     zeros = np.zeros(truth.size, dtype=np.intp)
     found = OutOfFold(np.arange(truth.size), zeros, zeros, truth, predicted, decision, proba)
     scoring = Scoring(totals.astype(np.float64), truth.size, one, level, exact=True)
-    share = None
-    if k == 2 and complete:
-        share = float(shares[one]) if prevalence is None else prevalence
+    share = (float(shares[one]) if prevalence is None else prevalence) if k == 2 else None
+    share = share if complete else None
     calibration = scoring.calibration(found)
     flags = [Flag("absent", {"class": labels[j]}) for j in np.flatnonzero(totals == 0)]
     if 0 < totals.min() < 10:

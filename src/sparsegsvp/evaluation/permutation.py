@@ -4,15 +4,12 @@ r"""The permutation test of the procedure that is reported, and the verdict.
 
 The statistic is the balanced accuracy of the very estimator over one repeat of folds, stratified
 anew for every draw. Of an estimator with a path it is that of exactly as many features as it is
-asked for or, where it tunes their number, the best of 1, 3 and 10: permuting the tuning would cost
-several times as much, and one size alone has little power for a single marker. All sizes come from
-one path in each fold, judged by the path's own class scores; below 100 samples there are 10 folds,
-below 51 twice. True and permuted labels get the same, which is all that validity asks for.
+asked for or, where it tunes their number, the best of 1, 3 and 10, all from one path in each fold:
+permuting the tuning would cost several times as much, and one size alone has little power for a
+single marker. True and permuted labels get the same, which is all that validity asks for.
 
 Drawing stops at the 10th exceedance: then p = 10 / draws (Besag and Clifford, 1991). Where 99
 draws leave p between 0.01 and 0.1, drawing goes on to 999.
-
-The test detects neither leakage nor batch effects that happened before the table was made.
 """
 
 from __future__ import annotations
@@ -30,9 +27,10 @@ from sklearn.metrics import balanced_accuracy_score
 from .._typing import IntArray, Progress, Record
 from .._validate import check_integer, check_seed, derive_seed
 from ..metrics import Interval, sequential_p_value
+from ..metrics.intervals import MAX_EXCEEDANCES
 from .cache import run_pieces
 from .procedure import PathScores, Procedure, tested_sizes
-from .splits import Samples, make_folds, most_splits, read_samples
+from .splits import Samples, make_folds, read_samples
 
 Answer = Literal["signal", "weak", "inconclusive", "none", "not tested"]
 
@@ -161,10 +159,11 @@ def permute_codes(
     return labels[unit]
 
 
-def can_permute(codes: IntArray, unit: IntArray, stratum: IntArray) -> bool:
+def can_permute(samples: Samples) -> bool:
     """Tell whether any exchange changes a label."""
-    where = stratum[unit]
-    return any(np.ptp(codes[where == s]) > 0 for s in range(int(stratum.max()) + 1))
+    unit, stratum = exchangeable_units(samples)
+    pairs = np.unique(np.stack([stratum[unit], samples.codes]), axis=1)
+    return pairs.shape[1] > np.unique(stratum).size
 
 
 # ------------------------------------------------------------------------------- the test
@@ -179,7 +178,7 @@ def statistic(
     if draw:
         codes = shuffled_codes(samples, derive_seed(seed, _STREAM, draw))
     n_splits, n_repeats = (5, 1) if path is None else _path_folds(samples)
-    n_splits = max(2, min(n_splits, most_splits(replace(samples, codes=codes))))
+    n_splits = max(2, min(n_splits, int(replace(samples, codes=codes).units.min())))
     fold_seed = derive_seed(seed, _STREAM, draw, 1)
     try:
         folds = make_folds(samples, n_splits, n_repeats, fold_seed, codes)
@@ -229,6 +228,13 @@ def draws_wanted(exceeds: Sequence[bool], n_permutations: int) -> int:
     return max(n_permutations, MOST_DRAWS) if UNDECIDED[0] < p <= UNDECIDED[1] else n_permutations
 
 
+def _step(exceeds: Sequence[bool], n_jobs: int | None) -> int:
+    """Return how many draws to begin at once: about as many as the 10th exceedance is away."""
+    hits = sum(exceeds)
+    away = max(10, (MAX_EXCEEDANCES - hits) * len(exceeds) // (hits + 1))
+    return away + -away % max(1, effective_n_jobs(n_jobs))  # a multiple of the workers
+
+
 def run_test(
     procedure: Procedure,
     n_permutations: int,
@@ -245,18 +251,16 @@ def run_test(
     none = Verdict("sizes" if sizes else "procedure", sizes, scheme, 1 / samples.n_classes)
     if not n_permutations:
         return none
-    if not can_permute(samples.codes, *exchangeable_units(samples)):
+    if not can_permute(samples):
         return replace(none, reason="labels fixed")
     path = PathScores.of(procedure, sizes, derive_seed(seed, _STREAM)) if sizes else None
     observed = statistic(procedure, path, sizes, seed, 0)
     values: list[float] = []
     exceeds: list[bool] = []
     wanted = n_permutations
-    step = 10 + -10 % max(1, effective_n_jobs(n_jobs))  # a multiple of the workers
     while len(exceeds) < wanted:
-        last = min(len(values) + step, wanted)
-        draws = range(len(values) + 1, last + 1)
-        pieces = [(procedure, path, sizes, seed, draw) for draw in draws]
+        first, last = len(values) + 1, min(len(values) + _step(exceeds, n_jobs), wanted)
+        pieces = [(procedure, path, sizes, seed, draw) for draw in range(first, last + 1)]
         for value in run_pieces(statistic, pieces, n_jobs=n_jobs):
             values.append(value)
             # equal counts give equal scores only up to rounding

@@ -7,7 +7,6 @@ in that order too, so that sums round the same way.
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,11 +20,11 @@ from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._typing import Float64Array, IntArray
-from .._validate import check_integer, derive_seed
+from .._validate import check_integer, derive_seed, refuse_dask
 
 _BLOCK = 4_000_000  # numbers looked at at a time
 _MOST_TWINS = 3000  # rows above which samples are not searched for twins
-_TWIN_LEVEL = 0.01  # chance that a table without twins shows one
+_TWIN_LEVEL = 0.01  # chance that a table without twins shows one, and share that is worth a word
 
 
 @dataclass(frozen=True)
@@ -49,6 +48,7 @@ class Samples:
     groups: IntArray | None  # numbered in canonical order
     batches: dict[str, NDArray[np.str_]]  # by name
     order: IntArray
+    keys: NDArray[np.uint64]  # of the rows, equal for equal rows
 
     @property
     def n_classes(self) -> int:
@@ -88,22 +88,15 @@ def read_samples(X: Any, y: ArrayLike, groups: ArrayLike | None, batch: Any = No
     if groups is not None:
         names = as_texts(groups)
         check_consistent_length(labels, names)
-    order = canonical_order(X, codes, names)
+    keys = row_keys(X)
+    order = np.lexsort((np.zeros(codes.size) if names is None else names, keys, codes))
     members = None
     if names is not None:
         _, first, inverse = np.unique(names[order], return_index=True, return_inverse=True)
         members = np.empty(codes.size, dtype=np.intp)
         members[order] = np.argsort(np.argsort(first))[inverse]
-    return Samples(X, labels, codes, classes, members, check_batches(batch, codes.size), order)
-
-
-def refuse_dask(X: Any) -> None:
-    """Raise TypeError for a lazy table, which would have to be gathered for every split."""
-    if hasattr(X, "__dask_graph__"):
-        raise TypeError(
-            "a Dask table would be gathered in memory again for every split: call compute() on it "
-            "if it fits into memory, or take a sample of its rows."
-        )
+    batches = check_batches(batch, codes.size)
+    return Samples(X, labels, codes, classes, members, batches, order, keys)
 
 
 def as_texts(values: Any) -> NDArray[np.str_]:
@@ -174,15 +167,16 @@ def row_keys(X: Any) -> NDArray[np.uint64]:
     """Return one key per row, equal for equal rows, whatever the order of rows and columns.
 
     A column is known by the sum of its scrambled values, and a row by the sum of its values
-    scrambled with their columns; sums do not depend on an order. Of rows that hold texts, that of
-    the columns counts.
+    scrambled with their columns; sums do not depend on an order. Texts are scrambled by letters.
     """
     table = _cells(X)
     keys = np.zeros(table.shape[0], dtype=np.uint64)
     if table.dtype.kind not in "biuf":
-        texts = ("\0".join(map(str, row)).encode() for row in table)
-        digests = [hashlib.blake2b(text, digest_size=8).digest() for text in texts]
-        return np.array([int.from_bytes(part, "big") for part in digests], dtype=np.uint64)
+        texts = np.ascontiguousarray(table.astype(str)).view(np.uint32)
+        bits = np.zeros(table.shape, dtype=np.uint64)
+        for letter in np.moveaxis(texts.reshape(*table.shape, -1), -1, 0):
+            bits = _mix(bits ^ letter)
+        return _mix(bits ^ _mix(bits.sum(axis=0))).sum(axis=1)
     columns = np.zeros(table.shape[1], dtype=np.uint64)
     if sparse.issparse(table):
         table = table.tocsr(copy=True)
@@ -203,18 +197,7 @@ def row_keys(X: Any) -> NDArray[np.uint64]:
     return keys
 
 
-def canonical_order(X: Any, codes: IntArray, groups: NDArray[Any] | None = None) -> IntArray:
-    """Return an order of the rows that depends on the data alone, except among equal rows."""
-    names = np.zeros(codes.size) if groups is None else groups
-    return np.lexsort((names, row_keys(X), codes))
-
-
 # -------------------------------------------------------------------------------- splits
-
-
-def most_splits(samples: Samples) -> int:
-    """Return how many folds can each test every class."""
-    return int(samples.units.min())
 
 
 def make_folds(
@@ -264,17 +247,11 @@ def complementary_pair(
     """
     rng = np.random.default_rng(seed)
     codes = samples.codes if codes is None else codes
-    if samples.groups is None:
-        unit_of = np.empty(codes.size, dtype=np.intp)
-        unit_of[samples.order] = np.arange(codes.size)
-    else:
-        unit_of = samples.groups
-    n_units = int(unit_of.max()) + 1
-    low, high = np.full(n_units, codes.max() + 1), np.full(n_units, -1)
-    np.minimum.at(low, unit_of, codes)
-    np.maximum.at(high, unit_of, codes)
-    stratum = np.where(low == high, low, -1)
-    side = np.full(n_units, -1)
+    unit_of = np.argsort(samples.order) if samples.groups is None else samples.groups
+    pairs = np.unique(np.stack([unit_of, codes]), axis=1)  # units ascending
+    pure = np.bincount(pairs[0]) == 1
+    stratum, side = np.full(pure.size, -1), np.full(pure.size, -1)
+    stratum[pure] = pairs[1][pure[pairs[0]]]
     odd: list[int] = []
     for s in np.unique(stratum):
         drawn = rng.permutation(np.flatnonzero(stratum == s))
@@ -291,12 +268,12 @@ def complementary_pair(
 # ------------------------------------------------------------ samples that occur more than once
 
 
-def count_duplicates(keys: NDArray[Any], groups: IntArray | None) -> int:
+def count_duplicates(samples: Samples) -> int:
     """Count the samples whose key also occurs in another group (any other sample without)."""
-    _, member, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    if groups is None:
+    _, member, counts = np.unique(samples.keys, return_inverse=True, return_counts=True)
+    if samples.groups is None:
         return int(counts[counts > 1].sum())
-    pairs = np.unique(np.stack([member, groups]), axis=1)
+    pairs = np.unique(np.stack([member, samples.groups]), axis=1)
     return int(counts[np.bincount(pairs[0]) > 1].sum())
 
 
@@ -341,4 +318,5 @@ def count_twins(X: Any, groups: IntArray | None) -> int:
     dimension = np.log(2) / max(2 * float(np.median(logs[:, 2] - logs[:, 1])), 1e-12)
     alike = logs[:, 1] - logs[:, 0] > np.log(n / _TWIN_LEVEL) / dimension
     mutual = nearest[nearest[:, 0], 0] == np.arange(n)
-    return int(np.sum(mutual & (alike | alike[nearest[:, 0]])))
+    count = int(np.sum(mutual & (alike | alike[nearest[:, 0]])))
+    return count if count >= _TWIN_LEVEL * n else 0

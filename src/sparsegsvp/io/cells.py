@@ -1,4 +1,4 @@
-"""Cells: the one parser that makes numbers, labels and missing values of them.
+"""Cells: the one parser that makes numbers, labels and missing values of them, for all columns.
 
 Text is a number with a decimal point or, if the table shows it, with decimal commas. What may be
 read in two ways is refused with both: 1.042 beside 783 may be 1042, and 1,234 may be 1.234.
@@ -8,30 +8,35 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._notices import Action, Notice
-from .errors import InputError, listed, option, quote
+from .errors import InputError, counted, listed, option, quote
+from .roles import IS, VERSUS, ColumnRole, Roles, look_of, made_of, names_people, names_samples
 from .text import ReadOptions, looks_numeric
 
-_DECIMAL = {
-    ".": re.compile(r"[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?"),
-    ",": re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?"),
-}
-_WHOLE = re.compile(r"[+-]?\d+")
-_THOUSANDS = {mark: re.compile(rf"[+-]?[1-9]\d{{0,2}}([{mark}]\d{{3}})+") for mark in ".,"}
+if TYPE_CHECKING:
+    from .frame import Frame
+
 _BLANKS = " \u00a0\u2009\u202f"  # also those that do not break
 _MARKS = {".": ".", ",": ",", "'": "'\u2019", " ": _BLANKS}
-# Digits in groups of three, with a fraction or not, whatever the marks.
-_GROUPED = re.compile(rf"[+-]?\d{{1,3}}([.,'\u2019{_BLANKS}])\d{{3}}(\1\d{{3}})*([.,]\d+)?")
+_THOUSANDS = {mark: re.compile(rf"[+-]?[1-9]\d{{0,2}}([{mark}]\d{{3}})+") for mark in ".,"}
+# How numbers are written; the last have digits in groups of three, whatever the marks.
+_FORMS = {
+    "number": re.compile(r"[+-]?\d{1,19}"),
+    ".": re.compile(r"[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?"),
+    ",": re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?"),
+    "grouped": re.compile(rf"[+-]?\d{{1,3}}([.,'\u2019{_BLANKS}])\d{{3}}(\1\d{{3}})*([.,]\d+)?"),
+}
 _CODE_LENGTH = 20  # what is longer is no code
 
 # Cells that say "too little to be measured" rather than "not known".
@@ -51,12 +56,6 @@ MISSING = BELOW_DETECTION.union(
 )
 
 
-def codes_of(na: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return codes that were given as one text with commas, or one by one."""
-    given = [] if na is None else na.split(",") if isinstance(na, str) else na
-    return tuple(dict.fromkeys(code for code in (str(c).strip() for c in given) if code))
-
-
 def as_label(cell: Any, strip: bool = True) -> str | None:
     """Read a cell as text: None if it is empty; 1.0 is the same as 1."""
     if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
@@ -65,31 +64,26 @@ def as_label(cell: Any, strip: bool = True) -> str | None:
         if math.isnan(cell):
             return None
         return str(int(cell)) if float(cell).is_integer() else repr(float(cell))
-    if isinstance(cell, bytes):
-        cell = cell.decode("utf-8", "replace")
-    text = str(cell)
+    text = cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)
     return (text.strip() if strip else text) if text.strip() else None
 
 
-def is_value(cell: Any) -> bool:
-    """Whether a cell is stored as a number or a truth value."""
-    return isinstance(cell, int | float | Decimal | np.number | np.bool_)
+def spelling_key(label: str) -> str:
+    """Return what all spellings of a label share: Tumor, TUMOR and "tumor " are one, 1 and 1.0."""
+    return re.sub(r"^([+-]?\d+)\.0*$", r"\1", " ".join(label.split()).casefold())
 
 
 class Codes:
-    """Codes for missing values: the usual ones, and those that a caller gave.
+    """Codes for missing values: the usual ones, and those that a caller gave."""
 
-    Codes are told in capitals or not; one that is a number holds however it is written, -999
-    and -999.0.
-    """
-
-    def __init__(self, given: Sequence[str] = ()) -> None:
-        self.given = frozenset(code.lower() for code in given)
+    def __init__(self, given: str | Sequence[str] | None = ()) -> None:
+        texts = given.split(",") if isinstance(given, str) else given or ()
+        self.given = frozenset(str(code).strip().lower() for code in texts) - {""}
         self.missing = MISSING | self.given
         self.usual = self.missing.union(c.upper() for c in self.missing) | {
             c.capitalize() for c in self.missing
         }
-        numbers = (float(code) for code in given if looks_numeric(code))
+        numbers = (float(code) for code in sorted(self.given) if looks_numeric(code))
         self.numbers = [value for value in numbers if math.isfinite(value)]
 
     def label(self, cell: Any, *, strip: bool = True) -> str | None:
@@ -101,217 +95,282 @@ class Codes:
             return None
         return text
 
+    def kind(self, cell: Any) -> str:
+        """Say how a cell is written.
 
-# --- columns of cells to numbers ---------------------------------------------------------
+        "missing", "number" (stored as one, or without a mark), "." or "," (its decimal mark),
+        "grouped" (with other marks between thousands) or "text".
+        """
+        if isinstance(cell, int | float | Decimal | np.number | np.bool_):
+            return "missing" if math.isnan(cell) else "number"
+        if not isinstance(cell, str):
+            return "missing" if as_label(cell) is None else "text"
+        text = cell.strip()
+        if text.lower() in self.missing:
+            return "missing"
+        for kind, form in _FORMS.items():
+            if form.fullmatch(text) and (text.isascii() or kind == "grouped"):
+                return kind
+        return "number" if looks_numeric(text) else "text"  # as 1e5 and inf are
+
+    def number(self, cell: Any, decimal: str, thousands: str | None = None) -> float | None:
+        """Read a number; NaN where it is missing, None if it is none."""
+        kind = self.kind(cell)
+        if kind in ("missing", "text"):
+            return math.nan if kind == "missing" else None
+        if not isinstance(cell, str):
+            return float(cell)
+        text, marks = cell.strip(), _MARKS.get(thousands or "", "")
+        if marks and re.fullmatch(rf"[+-]?\d{{1,3}}([{marks}]\d{{3}})+([{decimal}]\d*)?", text):
+            text = re.sub(f"[{marks}]", "", text)
+        if decimal == ",":
+            text = text.replace(".", "_").replace(",", ".")
+        return float(text) if looks_numeric(text) else None
 
 
 @dataclass
 class Column:
-    """Cells of a column that is not numbers yet, and what is among them.
+    """A column that is not all numbers yet: numbers, and the cells that are still as written."""
 
-    `marked` has the rows of cells with each decimal mark, `grouped` of those that have other
-    marks in thousands, `bad` of the rest.
-    """
+    name: str
+    values: NDArray[np.float64]
+    cells: dict[int, Any]
+    codes: Codes
 
-    cells: Sequence[Any]
-    marked: dict[str, list[int]] = field(default_factory=lambda: {".": [], ",": []})
-    grouped: list[int] = field(default_factory=list)
-    bad: list[int] = field(default_factory=list)
-    n_filled: int = 0
+    @cached_property
+    def kinds(self) -> dict[str, list[int]]:
+        """The rows of the cells, by how these are written."""
+        kinds: dict[str, list[int]] = {kind: [] for kind in (*_FORMS, "missing", "text")}
+        for i, cell in self.cells.items():
+            kinds[self.codes.kind(cell)].append(i)
+        return kinds
 
     @property
     def holds_text(self) -> bool:
         """Whether at least half of its cells are no numbers."""
-        return 2 * len(self.bad) >= self.n_filled and bool(self.bad)
+        n_filled = np.count_nonzero(~np.isnan(self.values)) + len(self.cells)
+        n_text, n_missing = len(self.kinds["text"]), len(self.kinds["missing"])
+        return bool(n_text and 2 * n_text >= n_filled - n_missing)
+
+    def texts(self, kind: str) -> list[str]:
+        """Return the cells that are written in some way."""
+        return [str(self.cells[i]).strip() for i in self.kinds[kind]]
+
+    def may_be_thousands(self, mark: str) -> bool:
+        """Whether marks stand before three digits only, beside whole numbers of three digits."""
+        stored = self.values[~np.isnan(self.values)]
+        if not all(map(_THOUSANDS[mark].fullmatch, self.texts(mark))) or (
+            not three_decimals(stored).all()
+        ):
+            return False
+        texts = self.texts("number") + [as_label(v) or "" for v in stored[stored % 1 == 0]]
+        sizes = [abs(int(text)) for text in texts if _FORMS["number"].fullmatch(text)]
+        return 100 <= max(sizes, default=0) < 1000
+
+    def to_numbers(self, decimal: str, thousands: str | None, frame: Frame) -> NDArray[np.float64]:
+        """Return the numbers, or refuse cells that are none; codes go into the frame's count."""
+        values, bad = self.values.copy(), []
+        for i, cell in self.cells.items():
+            value = self.codes.number(cell, decimal, thousands)
+            values[i] = math.nan if value is None else value
+            bad += [i] if value is None else []
+            if value is not None and math.isnan(value) and isinstance(cell, str) and cell.strip():
+                frame.codes[cell.strip()] += 1
+        if not bad:
+            return values
+        text, like = str(self.cells[bad[0]]).strip(), ""
+        lines, others = ("row", "column") if frame.place == "column" else ("column", "line")
+        remedy = f"correct it, leave the cell empty, or leave the {lines} out with "
+        remedy += f"{option('drop', [self.name])}, or the {others} if it is no sample"
+        if _FORMS["grouped"].fullmatch(text):
+            mark = next(c for c in text.lstrip("+-") if not c.isdigit())
+            mark = next(m for m, variants in _MARKS.items() if mark in variants)
+            like = " (it has a thousands separator)"
+            remedy = f"use {option('thousands', mark)}, or remove the separators"
+        elif len({str(self.cells[i]).strip() for i in bad}) == 1 and len(text) <= _CODE_LENGTH:
+            remedy += f"; if it stands for a missing value, use {option('na', text)}"
+        if len(bad) > 1 and not like:
+            like = f" ({len(bad)} cells like this)"
+        where = frame.where(bad[0], self.name)
+        raise InputError(f"{quote(text)} is not a number{like}", where, remedy)
 
 
-def look_at(cells: Sequence[Any], codes: Codes) -> Column:
-    """Sort the cells of a column by how their numbers are written."""
-    column = Column(cells)
-    for i, cell in enumerate(cells):
-        if isinstance(cell, str):
-            text = cell.strip()
-            if text in codes.usual or text.lower() in codes.missing:
-                continue
-            column.n_filled += 1
-            if _WHOLE.fullmatch(text) and text.isascii():
-                continue
-            mark = next((mark for mark, form in _DECIMAL.items() if form.fullmatch(text)), None)
-            if mark is not None:
-                column.marked[mark].append(i)
-            elif _GROUPED.fullmatch(text):
-                column.grouped.append(i)
-            elif not looks_numeric(text):  # as 1e5 and inf do
-                column.bad.append(i)
-        elif is_value(cell):
-            column.n_filled += not math.isnan(cell)
-        elif as_label(cell) is not None:
-            column.n_filled += 1
-            column.bad.append(i)
-    return column
+def three_decimals(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which numbers are missing, whole, or at least 1 and with three decimals at most."""
+    size = np.abs(values)
+    three = (size > 1) & (size < 1000) & (np.abs(size * 1e3 - np.rint(size * 1e3)) < 1e-6)
+    return three | ~(np.isfinite(size) & (size % 1 != 0))
 
 
-@dataclass(frozen=True)
-class Place:
-    """A cell that a message is about: its text, its column, and where it is."""
-
-    text: str
-    column: str
-    row: str
-    where: str
-
-
-def find_decimal(
-    columns: Mapping[str, Column], options: ReadOptions, table: Any, read: tuple[str, Place] | None
-) -> str:
-    """Return the decimal mark of all columns, or refuse what may be read in two ways.
-
-    `table` says where cells are, and `read` is the mark that the other columns of the table were
-    read with and a cell that has it, if there is one.
-    """
-
-    def place(name: str, i: int) -> Place:
-        text = str(columns[name].cells[i]).strip()
-        return Place(text, name, table.row(i), table.where(i, name))
-
-    first = {
-        mark: next(
-            (place(n, c.marked[mark][0]) for n, c in columns.items() if c.marked[mark]), None
-        )
-        for mark in ".,"
-    }
-    for mark in ".,":
-        if mark == options.thousands:
-            first[mark] = None
-        elif read is not None and read[0] == mark:
-            first[mark] = first[mark] or read[1]
+def find_decimal(columns: Sequence[Column], options: ReadOptions, frame: Frame) -> str:
+    """Return the decimal mark of all columns, or refuse what may be read in two ways."""
     if options.decimal is not None:
-        wrong = first["," if options.decimal == "." else "."]
-        if wrong is not None:
-            kind = {".": "a comma", ",": "a point"}[options.decimal]
-            said = {".": "points", ",": "commas"}[options.decimal]
-            raise InputError(
-                f"{quote(wrong.text)} has {kind}",
-                where=wrong.where,
-                remedy=f"with decimal {said} no number may have one, unless it is a separator of "
-                f"thousands ({option('thousands')})",
-            )
         return options.decimal
-    comma, point = first[","], first["."]
-    if comma is not None and point is not None:
-        raise InputError(
-            f"column {quote(comma.column)} has the decimal comma of {quote(comma.text)} on "
-            f"{comma.row}, column {quote(point.column)} the decimal point of {quote(point.text)} "
-            f"on {point.row}",
-            remedy="write all numbers with points, or say which of the two is the separator of "
-            f"thousands with {option('thousands')}",
-        )
-    mark = "," if comma is not None or options.thousands == "." else "."
-    commas = (str(c.cells[i]).strip() for c in columns.values() for i in c.marked[","])
-    if (
-        comma is not None
-        and (read is None or read[0] != ",")
-        and all(map(_THOUSANDS[","].fullmatch, commas))
-    ):
-        raise _two_readings(comma, ",")
-    for name, column in columns.items():
-        if mark != options.thousands and _may_be_thousands(column, mark):
-            raise _two_readings(place(name, column.marked[mark][0]), mark)
+    marks = [mark for mark in ".," if mark != options.thousands]
+    marked = {m: [c for c in columns if c.kinds[m]] for m in marks}
+    shown = {m for m in marks if marked[m] or m == frame.mark}
+    mark = "," if "," in shown or options.thousands == "." else "."
+    three = all(_THOUSANDS[","].fullmatch(t) for c in marked.get(",", ()) for t in c.texts(","))
+    for column in marked.get("," if "," in shown else ".", ()):
+        i, text = column.kinds[mark][0], column.texts(mark)[0]
+        kind = {".": "a decimal point", ",": "a decimal comma"}
+        where = frame.where(i, column.name)
+        if len(shown) == 2:
+            raise InputError(
+                f"{quote(text)} has a decimal comma, other numbers have decimal points",
+                where,
+                "write all numbers with points, or say which of the two is the separator of "
+                f"thousands with {option('thousands')}",
+            )
+        if (mark == "," and three and frame.mark != ",") or column.may_be_thousands(mark):
+            readings = f"{text.replace(',', '.')} or {text.replace(mark, '')}"
+            raise InputError(
+                f"{quote(text)} may have {kind[mark]} or a thousands separator: it is {readings}",
+                where,
+                f"use {option('decimal', mark)} if it is {kind[mark]}, {option('thousands', mark)} "
+                "if it separates thousands",
+            )
     return mark
 
 
-def may_be_thousands(columns: Mapping[str, Column], mark: str) -> Iterator[Notice]:
-    """Say so where every number with a mark has three digits after it."""
-    marked = [
-        (name, str(c.cells[i]).strip()) for name, c in columns.items() for i in c.marked[mark]
-    ]
-    if marked and all(_THOUSANDS[mark].fullmatch(text) for _, text in marked):
-        name, text = marked[0]
-        yield Notice(
-            "thousands",
-            "note",
-            f"All numbers with a {'point' if mark == '.' else 'comma'} have three digits after it, "
-            f"such as {quote(text)} in {quote(name)}: it is read as the decimal mark. If it "
-            "separates thousands, say so with the option thousands.",
-            (Action("thousands", mark, f"Read {text} as {text.replace(mark, '')}"),),
-        )
+def make_numbers(
+    frame: Frame,
+    places: list[int],
+    adjusted: Sequence[Column],
+    options: ReadOptions,
+    codes: Codes,
+    *,
+    strict: bool,
+) -> tuple[str, str, str] | None:
+    """Make numbers of the columns at some places and of those to adjust for; text stays beside.
+
+    All cells are read by one decimal mark; `strict` refuses text. Returns the mark, and column and
+    text of a number, if it is in doubt because all numbers have three digits after it.
+    """
+    columns: dict[int, Column] = {}
+    for p in [p for p in places if frame.raw.get(p)]:
+        column = Column(frame.names[p], column_of(frame.X, p), frame.raw[p], codes)
+        named = look_of(column.name) is not None or names_samples(column.name)
+        if not strict and (column.holds_text or (column.kinds["text"] and named)):
+            frame.texts[column.name] = [codes.label(cell) for cell in frame.cells(p)]
+        else:
+            columns[p] = column
+    numeric = [*columns.values(), *(c for c in adjusted if not c.holds_text)]
+    decimal = find_decimal(numeric, options, frame)
+    marked = [(decimal, c.name, text) for c in numeric for text in c.texts(decimal)]
+    if decimal == "," and (frame.mark == "," or marked):
+        frame.notes.append("numbers are written with decimal commas")
+    for column in adjusted:
+        if column.holds_text:
+            frame.adjust[column.name] = [codes.label(cell) for cell in column.cells.values()]
+        else:
+            frame.adjust[column.name] = column.to_numbers(decimal, options.thousands, frame)
+    for p, column in columns.items():
+        if not frame.ours:
+            frame.X, frame.ours = np.array(frame.X, dtype=np.float64), True
+        frame.X[:, p] = column.to_numbers(decimal, options.thousands, frame)
+        if not (names_samples(column.name) or names_people(column.name)):
+            del frame.raw[p]  # names of samples stay as they are written
+    frame.take([p for p in places if p in columns or not frame.raw.get(p)])
+    told = options.decimal or options.thousands or not frame.doubtful
+    three = all(_THOUSANDS[decimal].fullmatch(text) for _, _, text in marked)
+    return marked[0] if marked and three and not told else None
 
 
-def _may_be_thousands(column: Column, mark: str) -> bool:
-    """Whether marks stand before three digits only, beside whole numbers of three digits."""
-    marked = [str(column.cells[i]).strip() for i in column.marked[mark]]
-    if not marked or not all(map(_THOUSANDS[mark].fullmatch, marked)):
-        return False
-    texts = (cell.strip() for cell in column.cells if isinstance(cell, str))
-    sizes = [abs(int(text)) for text in texts if len(text) < 20 and _WHOLE.fullmatch(text)]
-    return bool(sizes) and 100 <= max(sizes) < 1000
+# --- features that share a name, and what is adjusted for ----------------------------------
+
+_COLLAPSE = {
+    "mean": "the mean of each",
+    "max": "of each the one with the largest mean",
+    "first": "the first of each",
+}
 
 
-def _two_readings(place: Place, mark: str) -> InputError:
-    decimal, whole = place.text.replace(",", "."), place.text.replace(mark, "")
-    kind = {".": "a decimal point", ",": "a decimal comma"}[mark]
-    return InputError(
-        f"{quote(place.text)} may have {kind} or a thousands separator: it is {decimal} or {whole}",
-        where=place.where,
-        remedy=f"use {option('decimal', mark)} if it is {kind}, {option('thousands', mark)} if it "
-        "separates thousands",
-    )
+def collapse_names(frame: Frame, how: str | None) -> None:
+    """Make one feature of those that share a name, in the place of the first."""
+    places: dict[str, list[int]] = {}
+    for j, name in enumerate(frame.names):
+        places.setdefault(name, []).append(j)
+    shared = {name: at for name, at in places.items() if len(at) > 1}
+    if how not in (None, *_COLLAPSE):
+        raise InputError(f"{option('collapse')} must be 'mean', 'max' or 'first', got {how!r}")
+    if how is None or not shared:
+        return
+    X = frame.X.tolil() if sparse.issparse(frame.X) else frame.X.copy()
+    for at in shared.values() if how != "first" else ():
+        block = np.column_stack([column_of(frame.X, j) for j in at])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of columns without a value
+            best = int(np.nan_to_num(np.nanmean(block, axis=0), nan=-np.inf).argmax())
+            X[:, at[0]] = block[:, best] if how == "max" else np.nanmean(block, axis=1)
+    X = X[:, [at[0] for at in places.values()]]
+    frame.X, frame.names = X.tocsr() if sparse.issparse(X) else X, list(places)
+    frame.raw, frame.ours = {}, True
+    n, names = sum(map(len, shared.values())), counted(len(shared), "name")
+    said = f"{names} shared by {n} features, {_COLLAPSE[how]} was kept: {listed(shared)}"
+    frame.notes.append(said)
 
 
-def to_numbers(
-    cells: Sequence[Any], decimal: str, thousands: str | None, codes: Codes
-) -> tuple[NDArray[np.float64], Counter[str], list[int]]:
-    """Return cells as numbers, how often each code for missing values occurs, and bad places."""
-    values, met, bad = np.full(len(cells), np.nan), Counter[str](), list[int]()
-    marks = _MARKS[thousands] if thousands else ""
-    grouped = re.compile(rf"[+-]?\d{{1,3}}([{marks}]\d{{3}})+([{decimal}]\d*)?") if marks else None
-    for i, cell in enumerate(cells):
-        if isinstance(cell, str):
-            text = cell.strip()
-            if text.lower() in codes.missing:
-                met[text] += bool(text)
-                continue
-            if grouped is not None and grouped.fullmatch(text):
-                text = re.sub(f"[{marks}]", "", text)
-            if decimal == ",":
-                text = text.replace(".", "_").replace(",", ".")
-            if looks_numeric(text):
-                values[i] = float(text)
-            else:
-                bad.append(i)
-        elif is_value(cell):
-            values[i] = float(cell)
-        elif as_label(cell) is not None:
-            bad.append(i)
-    return values, +met, bad
+def append_covariates(frame: Frame, roles: Roles, codes: Codes) -> dict[str, tuple[str, ...]]:
+    """Make features of the columns to adjust for, after all other columns; return their names.
+
+    Numbers stay as they are; of a column of text there is a feature of 0 and 1 for each level but
+    the first. Its name says both levels, "sex=M vs F", so that a model which knows its features by
+    name can tell a level it never met.
+    """
+    made: dict[str, NDArray[np.float64]] = {}
+    covariates: dict[str, tuple[str, ...]] = {}
+    for column, cells in frame.adjust.items():
+        what = f"column {quote(column)} ({option('adjust')})"
+        known = [name for name in roles.features or () if made_of(name, column)]
+        numeric = isinstance(cells, np.ndarray) and (column in known or not known)
+        labels = [as_label(cell) for cell in cells]
+        levels = sorted({label for label in labels if label is not None})
+        problem = ""
+        if len(levels) < 2 and not known:
+            problem = f" has {f'only the value {quote(levels[0])}' if levels else 'no value'}"
+        elif numeric:
+            cells[np.isin(cells, codes.numbers)] = np.nan
+            problem = " is infinite somewhere" if np.isinf(cells).any() else ""
+            features = {column: cells}
+        elif column in known:
+            problem = f": {quote(levels[0])} is not a number"
+        elif None in labels:
+            problem = f" has no value in row {labels.index(None) + 1}"
+        else:
+            pairs = [name.removeprefix(f"{column}{IS}").rpartition(VERSUS) for name in known]
+            if known:
+                levels = [pairs[0][2], *(level for level, _, _ in pairs)]
+            strange = sorted({str(label) for label in labels} - {*levels})
+            rare = [level for level in levels if not known and labels.count(level) == 1]
+            if strange:
+                problem = f" has the value {listed(strange)}, which training has not"
+                problem += f" (it has {listed(levels)})"
+            elif rare:
+                problem = f" has the value {quote(rare[0])} in one sample only"
+            against, cells = f"{VERSUS}{levels[0]}", np.array(labels)
+            features = {f"{column}{IS}{k}{against}": (cells == k) * 1.0 for k in levels[1:]}
+        if not problem and not features.keys().isdisjoint(frame.names):
+            problem = " becomes a feature that the table has already"
+        if problem:
+            remedy = "correct it, fill or merge such cells, or leave the column out"
+            raise InputError(f"{what}{problem}", remedy=remedy)
+        made |= features
+        covariates[column] = tuple(features)
+        reason = "adjusted for: in every panel"
+        frame.roles += [ColumnRole(name, "feature", reason) for name in features]
+    if made:
+        block = np.column_stack(list(made.values())).astype(frame.X.dtype)
+        stack: Any = sparse.hstack if sparse.issparse(frame.X) else np.hstack
+        X, names = stack([frame.X, block]), [*frame.names, *made]
+        X = X.tocsr() if sparse.issparse(X) else X
+        if roles.features is not None:
+            X, names = X[:, [names.index(name) for name in roles.features]], [*roles.features]
+        frame.X, frame.names = X, names
+    return covariates
 
 
-def not_a_number(column: Column, bad: list[int], name: str, table: Any) -> InputError:
-    """Return the error of cells that are no numbers in a column, or row, of numbers."""
-    line, where = "row" if table.place == "column" else "column", table.where(bad[0], name)
-    text = str(column.cells[bad[0]]).strip()
-    if _GROUPED.fullmatch(text):
-        mark = next(c for c in text.lstrip("+-") if not c.isdigit())
-        mark = next(m for m, all_ in _MARKS.items() if mark in all_)
-        return InputError(
-            f"{quote(text)} is not a number (it has a thousands separator)",
-            where=where,
-            remedy=f"use {option('thousands', mark)}, or remove the separators",
-        )
-    same = len({str(column.cells[i]).strip() for i in bad}) == 1
-    code = ""
-    if same and "," not in text and len(text) <= _CODE_LENGTH:
-        code = f"; if it stands for a missing value, use {option('na', text)}"
-    like = "" if len(bad) == 1 else f" ({len(bad)} cells like this)"
-    return InputError(
-        f"{quote(text)} is not a number{like}",
-        where=where,
-        remedy=f"correct it, leave the cell empty, or leave the {line} out with "
-        f"{option('drop', [name])}{code}",
-    )
-
-
-# --- codes in matrices -------------------------------------------------------------------
+# --- matrices ----------------------------------------------------------------------------
 
 
 def mark_missing(X: Any, values: Sequence[float], *, in_place: bool) -> tuple[Any, Counter[str]]:
@@ -319,91 +378,27 @@ def mark_missing(X: Any, values: Sequence[float], *, in_place: bool) -> tuple[An
     met: Counter[str] = Counter()
     if sparse.issparse(X):
         if 0.0 in values:
-            raise InputError(
-                f"0 cannot mark missing values in a sparse matrix ({option('na')})",
-                remedy="what such a matrix leaves out are zeros",
-            )
+            what = f"0 cannot mark missing values in a sparse matrix ({option('na')})"
+            raise InputError(what, remedy="what such a matrix leaves out are zeros")
         data, met = mark_missing(X.data, values, in_place=in_place)
         return (X._with_data(data, copy=False) if met else X), met
     for value in values:
-        for part in column_slices(X):
-            hit = X[..., part] == value
-            if hit.any():
-                if not (in_place and X.flags.writeable):
-                    X, in_place = X.copy(order="K"), True
-                X[..., part][hit] = np.nan
-                met[f"{value:g}"] += int(hit.sum())
+        hit = value == X
+        if hit.any():
+            if not (in_place and X.flags.writeable):
+                X, in_place = X.copy(order="K"), True
+            X[hit] = np.nan
+            met[f"{value:g}"] += int(hit.sum())
     return X, met
 
 
 def column_slices(X: Any) -> Iterator[slice]:
-    """Yield slices of columns, or of an array of one dimension: what is made of each stays small.
-
-    Sparse data are one slice, since taking columns from CSR costs more than it saves.
-    """
-    if sparse.issparse(X):
-        step = max(1, X.shape[1])
-    else:
-        step = max(1, (1 << 20) // max(1, X.shape[0] if X.ndim > 1 else 1))
-    return (slice(start, start + step) for start in range(0, X.shape[-1], step))
+    """Yield slices of columns: what is made of each stays small. Sparse data are one slice."""
+    step = max(1, X.shape[1] if sparse.issparse(X) else (1 << 20) // max(1, X.shape[0]))
+    return (slice(start, start + step) for start in range(0, X.shape[1], step))
 
 
 def column_of(X: Any, i: int) -> NDArray[np.float64]:
     """Return one column of a matrix as numbers."""
     column = X[:, [i]].toarray().ravel() if sparse.issparse(X) else X[:, i]
     return np.asarray(column, dtype=np.float64)
-
-
-def describe_codes(met: Mapping[str, int]) -> str:
-    """Say how many values of which codes were taken as missing."""
-    counts = sorted(met.items(), key=lambda pair: (-pair[1], pair[0]))
-    listing = [f"{quote(code)} {n}" for code, n in counts[:8]]
-    more = f" and {len(counts) - 8} other codes" if len(counts) > 8 else ""
-    return f"taken as missing: {', '.join(listing)}{more}"
-
-
-def below_detection(met: Mapping[str, int]) -> Iterator[Notice]:
-    """Warn of values that are low rather than unknown."""
-    low = Counter({code: n for code, n in met.items() if code.lower() in BELOW_DETECTION})
-    if not low:
-        return
-    listing = ", ".join(f"{quote(code)} {n}" for code, n in low.most_common(5))
-    yield Notice(
-        "detection",
-        "caution",
-        f"Some values are marked as too low to be detected, or may be ({listing}). They are "
-        "treated as missing and filled with medians, which are too high for them, and whether a "
-        "value could be measured may itself differ between the classes. If there are many, write "
-        "a low number in their place, such as half of the limit of detection.",
-    )
-
-
-_NINES = [sign * (10.0**k - 1) for k in range(2, 8) for sign in (1, -1)]
-_FAR = 10  # times the largest other value of a column
-
-
-def suspected_codes(
-    X: Any, names: Sequence[str], low: NDArray[Any], high: NDArray[Any]
-) -> Iterator[Notice]:
-    """Warn of -9999 and the like far from all other values of a feature."""
-    met: Counter[float] = Counter()
-    where: list[str] = []
-    for j in np.flatnonzero(np.isin(low, _NINES) | np.isin(high, _NINES)):
-        column = column_of(X, int(j))
-        codes = {float(v) for v in (low[j], high[j]) if v in _NINES}
-        others = np.abs(column[~np.isin(column, list(codes)) & ~np.isnan(column)])
-        if len(others) and (others > 0).any():
-            far = [code for code in codes if abs(code) > _FAR * others.max()]
-            met.update({code: int((column == code).sum()) for code in far})
-            where += [names[int(j)]] if far else []
-    if met:
-        listing = ", ".join(f"{code:g} ({n} times)" for code, n in met.items())
-        codes_text = ",".join(f"{code:g}" for code in met)
-        yield Notice(
-            "codes",
-            "serious",
-            f"{listing} in {listed(where)} lies far from all other values, as codes for missing "
-            f"values do. If it is one, name it with the option na ({codes_text}): as a number it "
-            "decides everything.",
-            actions=(Action("na", codes_text, f"Treat {codes_text} as missing"),),
-        )

@@ -1,287 +1,447 @@
-"""Checks of a table in the making: what is refused, left out, or looks odd."""
+"""Checks of a table in the making: what is refused, left out, or looks odd.
+
+`NOTICES` has the words of what looks odd; `check` leaves out in place what cannot serve.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._notices import Action, Notice
+from .._notices import Action, Notice, Severity
 from .._validate import LARGEST, first_few
-from .cells import MISSING, column_of, column_slices, suspected_codes
+from .cells import BELOW_DETECTION, MISSING, as_label, column_of, column_slices, spelling_key
 from .errors import InputError, counted, listed, option, quote, suggestion
-from .roles import Draft, Roles, asked_roles, assign_roles
-from .text import looks_numeric
+from .frame import Frame
+from .roles import (
+    REPEATS,
+    ColumnRole,
+    Facts,
+    Look,
+    Role,
+    Roles,
+    look_of,
+    looks_of,
+    names_people,
+    names_samples,
+    role_of,
+)
+from .text import looks_numeric, names_in
 
-_WHOLE = re.compile(r"([+-]?\d+)\.0*")
+_PATIENT = "{text}: if they are one patient, name the patients as groups."
+_TOGETHER = "Keep the samples of each {name} together"
+# Severity, words, and the option that would see to it with the words for that.
+NOTICES: dict[str, tuple[Severity, str, str, str]] = {
+    "patients": (
+        "serious",
+        "Column {names} has {levels} values in {n} samples. If they are patients, name it as the "
+        "groups: samples of one patient in training and in test make every score too good.",
+        "group", _TOGETHER,
+    ),
+    "batch column": (
+        "note",
+        "{names} looks like a batch and is left out. Name it as the batch to see whether the panel "
+        "tells batches rather than classes.",
+        "batch", "Audit {name} as a batch",
+    ),
+    "roles": (
+        "note",
+        "{names} {look} {words}. In a table of few or unlike columns {are} like the others; drop "
+        "what is not to be predicted from.",
+        "drop", "Leave {name} out",
+    ),
+    "leak": (
+        "serious",
+        "The values of {names} tell the class of every sample: if this is the label under another "
+        "name, or was measured after it was known, drop it.",
+        "drop", "Leave {name} out",
+    ),
+    "leak: batch": (
+        "serious",
+        "Each value of {names} occurs in one class only: what is found may tell these apart rather "
+        "than the classes.", "", "",
+    ),
+    "repeats: ids": ("serious", _PATIENT, "group", _TOGETHER),
+    "repeats": ("serious", _PATIENT, "", ""),
+    "repeats: within": ("note", "{text}, within a group.", "", ""),
+    "repeats: across": ("serious", "{text} in different groups.", "", ""),
+    "identifiers": (
+        "serious",
+        "The identifiers in {names} are stored as numbers of more than 15 digits, of which the "
+        "last were lost: store them as text.", "", "",
+    ),
+    "thousands": (
+        "note",
+        "All numbers with a mark have three digits after it, such as {text} in '{where}': it is "
+        "read as the decimal mark. If it separates thousands, say so with the option thousands.",
+        "thousands", "Read {text} as {whole}",
+    ),
+    "detection": (
+        "caution",
+        "Some values are marked as too low to be detected, or may be ({text}). They are treated as "
+        "missing and filled with medians, which are too high for them, and whether a value could "
+        "be measured may itself differ between the classes. If there are many, write a low number "
+        "in their place, such as half of the limit of detection.", "", "",
+    ),
+    "codes": (
+        "serious",
+        "{text} in {where} lies far from all other values, as codes for missing values do. If it "
+        "is one, name it with the option na: as a number it decides everything.",
+        "na", "Treat {name} as missing",
+    ),
+    "raw": (
+        "caution",
+        "The values reach {high:,.0f} and differ by orders of magnitude, as raw intensities and "
+        "counts do. On that scale a few large values decide everything: take logarithms first, "
+        "with the option log2, unless you know better.",
+        "log2", "Take logarithms",
+    ),
+    "missing labels": ("note", "{text} left out.", "", ""),
+    "missing labels: code": (
+        "caution",
+        "{names} is taken as a class. If it stands for a label that is missing, name it with the "
+        "option na.",
+        "na", "Treat {name} as missing",
+    ),
+    "spelling": (
+        "note",
+        "Labels that differ in capitals, blanks or as 1 and 1.0 are taken as one class: {text}. If "
+        "they are different classes, give them different names.", "", "",
+    ),
+}  # fmt: skip
 
 
-def check(draft: Draft, roles: Roles, target: str | None, positive: str | None) -> str | None:
-    """Check a table, leaving out in place what cannot serve; notices and notes go into it.
+def notice(kind: str, *values: Any, severity: Severity | None = None, **words: Any) -> Notice:
+    """Return a notice of `NOTICES`; each of the values has an action of its own."""
+    usual, text, name, label = NOTICES[kind]
+    actions = [Action(name, v, label.format(name=v, **words)) for v in values] if name else []
+    text = text.format(names=listed(values), **words)
+    return Notice(kind.partition(":")[0], severity or usual, text, tuple(actions))
 
-    Where the caller listed the features none is left out, since a model waits for each. Returns
-    the class of interest as it is spelled.
-    """
-    fixed = roles.features is not None
-    if draft.X.shape[0] == 0:
+
+def check(
+    frame: Frame, roles: Roles, target: str | None, positive: str | None, first: str
+) -> str | None:
+    """Check a table, leaving out in place what cannot serve; notices and notes go into it."""
+    if len(frame) == 0:
         raise InputError("there is a header but no sample", remedy="check the file")
-    if draft.X.shape[1] == 0 and not (draft.beside or roles.features or draft.adjust):
-        raise InputError("no column of numbers is left", remedy=f"check {option('drop')}")
-    positive = _check_labels(draft, target, positive, one_class=fixed)
-    _check_groups(draft)
-    low, high = column_range(draft.X)
-    _refuse_overflow(draft, low, high)
-    if fixed:
-        draft.roles += asked_roles(draft, roles, target)
+    positive = _check_labels(frame, target, positive, one_class=roles.features is not None)
+    _check_groups(frame)
+    low, high = column_range(frame.X)
+    _refuse_overflow(frame, low, high)
+    _note_asked(frame, roles, target)
+    if roles.features is not None:
         return positive
-    _leave_out_empty(draft, low)
-    assign_roles(draft, roles, target)
-    low, high = column_range(draft.X)
-    constant = [name for name, same in zip(draft.names, low == high) if same]
-    if constant:
-        draft.notes.append(f"{counted(len(constant), 'feature')} constant: {listed(constant)}")
-    draft.notices[:0] = [*_repeats(draft), *_orientation(draft)]
-    draft.notices += _raw_intensities(draft.X, low, high)
+    if np.isnan(low).any():
+        empty = [frame.names[j] for j in np.flatnonzero(np.isnan(low))]
+        if len(empty) == len(frame.names):
+            raise InputError("there is not a single number in the table")
+        said = f"{counted(len(empty), 'feature')} left out, having no value: {listed(empty)}"
+        frame.notes.append(said)
+        frame.dropped |= dict.fromkeys(empty, "no value")
+        frame.take(np.flatnonzero(~np.isnan(low)).tolist())
+    _assign_roles(frame, roles, target, first)
+    low, high = column_range(frame.X)
+    if constant := [name for name, same in zip(frame.names, low == high) if same]:
+        frame.notes.append(f"{counted(len(constant), 'feature')} constant: {listed(constant)}")
+    frame.notices[:0] = _repeats(frame)
+    frame.notices += _raw_intensities(frame.X, low, high)
     return positive
 
 
-# --- labels ----------------------------------------------------------------------------
+# --- labels and groups -----------------------------------------------------------------
 
 
 def _check_labels(
-    draft: Draft, target: str | None, positive: str | None, *, one_class: bool
+    frame: Frame, target: str | None, positive: str | None, *, one_class: bool
 ) -> str | None:
-    """Leave samples without a label out, take spellings as one class, refuse what is no class.
-
-    Samples to test a model on may be of one class. Returns the class of interest in the spelling
-    that its class has got.
-    """
-    labels = draft.text.get("target")
-    if labels is None:
+    """Leave samples without a label out, take spellings as one class, refuse what is no class."""
+    if "target" not in frame.text:
         if positive is not None:
             raise InputError(f"{option('positive')} needs {option('target')}")
         return None
-    if None in labels:
-        _leave_out_unlabelled(draft, labels)
-    positive = _unify_spelling(draft, positive)
-    y = [str(label) for label in draft.text["target"]]
-    _refuse_labels(y, str(target), one_class)
-    if positive is not None and positive not in y:
-        raise InputError(
-            f"no sample has the label {quote(positive)} ({option('positive')}) in {quote(target)}",
-            remedy=suggestion(positive, sorted(set(y))),
-        )
-    codes = sorted({label for label in y if label.strip().lower() in MISSING - {"-"}})
-    if codes:
-        draft.notices.append(
-            Notice(
-                "missing labels",
-                "caution",
-                f"{listed(codes)} is taken as a class. If it stands for a label that is missing, "
-                "name it with the option na.",
-                tuple(Action("na", code, f"Treat {code} as missing") for code in codes),
-            )
-        )
+    labels = frame.text["target"]
+    kept = [i for i, label in enumerate(labels) if label is not None]
+    if not kept:
+        raise InputError("no sample has a label", remedy=f"check {option('target')}")
+    if gone := [_place(frame, i) for i, label in enumerate(labels) if label is None]:
+        some = "1 sample has" if len(gone) == 1 else f"{len(gone)} samples have"
+        text = f"{some} no label and {'was' if len(gone) == 1 else 'were'}"
+        frame.notes.append(f"{text} left out ({first_few(gone, most=3)})")
+        frame.notices.append(notice("missing labels", text=text))
+        frame.pick(kept)
+    positive = _unify_spelling(frame, positive)
+    y = [str(label) for label in frame.text["target"]]
+    distinct, what, remedy = sorted(set(y)), "", ""
+    if len(distinct) == 1 and not one_class:
+        what = f"has only the value {quote(distinct[0])}"
+        remedy = "a classifier needs at least two classes"
+    elif all(map(looks_numeric, distinct)) and any(not float(v).is_integer() for v in distinct):
+        what, remedy = f"holds measurements such as {listed(distinct[:3])}", "cut it into classes"
+    elif len(distinct) == len(y) > 2:
+        what = "has a different value in every row"
+        remedy = f"it looks like identifiers: use {option('id')} for it"
+    if what:
+        raise InputError(f"column {quote(target)} ({option('target')}) {what}", remedy=remedy)
+    if positive not in (None, *y):
+        what = f"no sample has the label {quote(positive)} ({option('positive')}) in "
+        raise InputError(f"{what}{quote(target)}", remedy=suggestion(str(positive), distinct))
+    if codes := [label for label in distinct if label.strip().lower() in MISSING - {"-"}]:
+        frame.notices.append(notice("missing labels: code", *codes))
     return positive
 
 
-def _leave_out_unlabelled(draft: Draft, labels: list[str | None]) -> None:
-    keep = np.array([label is not None for label in labels])
-    if not keep.any():
-        raise InputError("no sample has a label", remedy=f"check {option('target')}")
-    gone = [_place(draft, int(i)) for i in np.flatnonzero(~keep)]
-    what = "1 sample has no label and was"
-    if len(gone) > 1:
-        what = f"{len(gone)} samples have no label and were"
-    draft.notes.append(f"{what} left out ({first_few(gone, most=3)})")
-    draft.notices.append(Notice("missing labels", "note", f"{what} left out."))
-    rows = np.flatnonzero(keep)
-    draft.X = draft.X[rows]
-    for part in (draft.text, draft.beside, draft.written):
-        part.update({name: [cells[i] for i in rows] for name, cells in part.items()})
-    for name, cells in draft.adjust.items():
-        picked = [cells[i] for i in rows]
-        draft.adjust[name] = np.array(picked) if isinstance(cells, np.ndarray) else picked
-    if draft.lines is not None:
-        draft.lines = [draft.lines[int(i)] for i in rows]
-
-
-def spelling_key(label: str) -> str:
-    """Return what all spellings of a label share: Tumor, TUMOR and "tumor " are one, 1 and 1.0."""
-    text = " ".join(label.split()).casefold()
-    whole = _WHOLE.fullmatch(text)
-    return whole.group(1) if whole else text
-
-
-def _unify_spelling(draft: Draft, positive: str | None) -> str | None:
+def _unify_spelling(frame: Frame, positive: str | None) -> str | None:
     """Take labels that differ in spelling as one class, by the most frequent, or first, of them."""
-    labels = [str(label) for label in draft.text["target"]]
-    counts = Counter(labels)
-    stripped: Counter[str] = Counter()
-    for label, n in counts.items():
-        stripped[label.strip()] += n
+    labels = [str(label) for label in frame.text["target"]]
+    counts, stripped = Counter(labels), Counter(label.strip() for label in labels)
     best: dict[str, str] = {}
     for label in sorted(stripped, key=lambda label: (-stripped[label], label)):
         best.setdefault(spelling_key(label), label)
     chosen = {label: best[spelling_key(label)] for label in sorted(counts)}
-    draft.text["target"] = [chosen[label] for label in labels]
+    frame.text["target"] = [chosen[label] for label in labels]
     parts = []
     for name in dict.fromkeys(chosen.values()):
         several = sorted((s for s in chosen if chosen[s] == name), key=lambda s: (s != name, s))
-        if len(several) > 1:
-            listing = [f"{quote(label)} {counts[label]}" for label in several]
-            parts.append(f"{quote(name)} ({', '.join(listing)})")
+        listing = ", ".join(f"{quote(label)} {counts[label]}" for label in several)
+        parts += [f"{quote(name)} ({listing})"] if len(several) > 1 else []
     if parts:
-        described = "; ".join(parts)
-        draft.notes.append(f"labels in several spellings are one class: {described}")
-        said = "Labels that differ in capitals, blanks or as 1 and 1.0 are taken as one class"
-        remedy = "If they are different classes, give them different names."
-        draft.notices.append(Notice("spelling", "note", f"{said}: {described}. {remedy}"))
+        text = "; ".join(parts)
+        frame.notes.append(f"labels in several spellings are one class: {text}")
+        frame.notices.append(notice("spelling", text=text))
     return None if positive is None else chosen.get(positive, positive)
 
 
-def _refuse_labels(y: Sequence[str], target: str, one_class: bool) -> None:
-    """Refuse labels that are no classes: one value only, identifiers, measurements."""
-    distinct = sorted(set(y))
-    what = f"column {quote(target)} ({option('target')})"
-    if len(distinct) == 1 and not one_class:
-        raise InputError(
-            f"{what} has only the value {quote(distinct[0])}",
-            remedy="a classifier needs at least two classes",
-        )
-    if all(map(looks_numeric, distinct)) and any(not float(v).is_integer() for v in distinct):
-        raise InputError(
-            f"{what} holds measurements such as {listed(distinct[:3])}",
-            remedy="cut it into classes first",
-        )
-    if len(distinct) == len(y) and len(y) > 2:
-        raise InputError(
-            f"{what} has a different value in every row",
-            remedy=f"it looks like identifiers: use {option('id')} for it and name the classes as "
-            f"{option('target')}",
-        )
-
-
-def _check_groups(draft: Draft) -> None:
+def _check_groups(frame: Frame) -> None:
     """Refuse groups with gaps, and batches with gaps, one value only, or another in every row."""
-    groups = draft.text.get("group")
-    if groups is not None and None in groups:
-        raise InputError(
-            "a sample has no group",
-            where=_place(draft, groups.index(None)),
-            remedy=f"fill the cell of {option('group')}",
-        )
-    for name, cells in draft.batches().items():
-        what, levels = f"column {quote(name)} ({option('batch')})", len(set(cells))
-        if None in cells:
-            raise InputError(
-                f"a sample has no value in {what}",
-                where=_place(draft, cells.index(None)),
-                remedy="fill the cell, with a word such as unknown if need be",
+    for key, cells in frame.text.items():
+        role, _, name = key.partition(":")
+        what, remedy, where = "", "leave it out", ""
+        if role in ("group", "batch") and None in cells:
+            what, where = "a sample has no group", _place(frame, cells.index(None))
+            what = (
+                f"a sample has no value in column {quote(name)} ({option(role)})" if name else what
             )
-        if levels == 1:
-            raise InputError(f"{what} has only the value {quote(cells[0])}", remedy="leave it out")
-        if levels == len(cells):
-            raise InputError(
-                f"{what} has a different value in every row",
-                remedy="name a column whose values several samples share, such as plate or day",
-            )
+            remedy = "fill the cell, with a word such as unknown if need be"
+        elif role == "batch" and len(set(cells)) == 1:
+            what = f"column {quote(name)} ({option(role)}) has only the value {quote(cells[0])}"
+        elif role == "batch" and len(set(cells)) == len(cells):
+            what = f"column {quote(name)} ({option(role)}) has a different value in every row"
+        if what:
+            raise InputError(what, where, remedy)
 
 
-def _place(draft: Draft, row: int) -> str:
+def _place(frame: Frame, row: int) -> str:
     """Say where a sample is: by its line, by its identifier, or by its number."""
-    ids = draft.text.get("id")
-    if draft.lines is None and ids is not None and ids[row] is not None:
-        return f"sample {quote(ids[row])}"
-    return draft.row(row)
+    named = frame.lines is None and frame.text.get("id")
+    return f"sample {quote(frame.name_of(row))}" if named else frame.row(row)
 
 
-# --- samples ---------------------------------------------------------------------------
+# --- roles -----------------------------------------------------------------------------
+
+_MANY = 50  # features above which a table may be wide
+_PER_LOOK = 4  # other features for each that looks clinical or technical
+_ALIKE = 0.9  # share of them that are alike
+_FEWEST = 4  # samples of a class below which equal values say nothing
 
 
-def _repeats(draft: Draft) -> Iterator[Notice]:
+def _note_asked(frame: Frame, roles: Roles, target: str | None) -> None:
+    """Write down the roles that the caller gave, and that of names which are no column."""
+    given = [] if target is None else [ColumnRole(target, "target", "as asked")]
+    if "id" in frame.text and all(column.role != "id" for column in frame.roles):
+        reason = "names of the samples" if roles.id is None else "as asked"
+        given.append(ColumnRole(roles.id or "", "id", reason))
+    if "group" in frame.text:
+        given.append(ColumnRole(roles.group or "groups", "group", "as asked: never split"))
+    batches = [role[6:] for role in frame.text if role.startswith("batch:")]
+    frame.roles += given + [ColumnRole(name, "batch", "asked for") for name in batches]
+    frame.roles += [ColumnRole(name, "ignored", why) for name, why in frame.dropped.items()]
+
+
+def _assign_roles(frame: Frame, roles: Roles, target: str | None, first: str) -> None:
+    """Give every column of a table its role, and leave out in place what is no feature."""
+    names, n = frame.names, len(frame)
+    position = {name: i for i, name in enumerate(names)}
+    keep = set(names_in(roles.keep, {*names, *frame.texts}))
+    for name in sorted(keep - position.keys()):
+        what = f"there is no column {quote(name)} ({option('keep')})"
+        remedy = suggestion(name, [*names, *frame.texts])
+        if name in frame.texts:
+            what, remedy = _first_text(frame, name, "keep"), "code it as numbers"
+        raise InputError(what, remedy=remedy)
+    odd = [n for n in names if n in keep and (look_of(n) or names_samples(n))]
+    frame.roles += [ColumnRole(name, "feature", "kept as asked") for name in odd]
+    looks: dict[int, Look | None] = {
+        i: k for i, k in looks_of(names).items() if names[i] not in keep
+    }
+    whole = whole_columns(frame.X)
+    others = np.delete(whole, list(looks))
+    share = float(others.mean()) if len(others) else 0.0
+    wide = len(others) > _MANY and len(others) >= _PER_LOOK * len(looks)
+    wide, fractions = wide and max(share, 1 - share) >= _ALIKE, share <= 0.5
+    facts = []
+    for name, texts in frame.texts.items():
+        levels = len(set(texts) - {None})
+        facts.append(Facts(name, True, n, levels, first=name == first, look=look_of(name)))
+    named = (i for i, name in enumerate(names) if names_samples(name) or names_people(name))
+    for i in sorted({*looks, *(i for i in named if whole[i] and names[i] not in keep)}):
+        values = [as_label(cell) for cell in frame.cells(i)]  # as they are written
+        entire = bool(whole[i]) and (i in looks or None not in values)
+        levels = len({*values} - {None})
+        facts.append(Facts(names[i], False, n, levels, entire, look=looks.get(i)))
+    given: dict[Facts, tuple[str, str]] = {}
+    for c in facts:
+        role, _ = given[c] = role_of(c, wide, fractions, "id" not in frame.text)
+        if role == "id":
+            if c.text and c.first and target is None:
+                remedy = f"if it names the samples use {option('id', c.name)}, if it names the "
+                remedy += f"features {option('transpose', True)}"
+                raise InputError(_first_text(frame, c.name), remedy=remedy)
+            cells: Any = frame.texts[c.name] if c.text else frame.cells(position[c.name])
+            frame.text["id"] = [as_label(cell) for cell in cells]
+            if any(isinstance(cell, float) and abs(cell) >= 2**53 for cell in cells):
+                frame.notices.append(notice("identifiers", c.name))
+    if refused := [c.name for c, (role, _) in given.items() if role == "refused"]:
+        raise _holds_text(frame, refused)
+    for c, (role, reason) in given.items():
+        frame.roles += [ColumnRole(c.name, cast(Role, role), reason)] if reason else []
+        frame.dropped |= {c.name: f"{role}: {reason}"} if role not in ("feature", "id") else {}
+    gone = {c.name for c, (role, _) in given.items() if role != "feature"}
+    frame.notices += [*_notice_roles(frame, given), *_giveaways(frame, given, gone)]
+    left = [i for i, name in enumerate(names) if name not in gone]
+    if not left and not frame.adjust:
+        what = "no column of numbers is left as a feature"
+        remedy = f"check {option('drop')}, or name those to use with {option('keep')}"
+        raise InputError(what, remedy=remedy)
+    frame.take(left)
+    if out := [c.name for c, (role, _) in given.items() if role not in ("feature", "id")]:
+        s = "column was" if len(out) == 1 else "columns were"
+        frame.notes.append(f"{len(out)} {s} left out, not being features: {listed(out)}")
+
+
+def _notice_roles(frame: Frame, given: dict[Facts, tuple[str, str]]) -> Iterator[Notice]:
+    """Say of which columns more is to be decided."""
+    batches = any(role.startswith("batch:") for role in frame.text)
+    for c, (role, reason) in given.items():
+        if reason == REPEATS and "group" not in frame.text:
+            yield notice("patients", c.name, levels=c.levels, n=c.n)
+        if role == "batch" and not batches:
+            yield notice("batch column", c.name)
+    plain = {c.name: c.look for c, (role, why) in given.items() if role == "feature" and why}
+    if plain:
+        kinds = [look for look in plain.values() if look is not None]
+        look, are = (
+            ("looks", "it is a feature") if len(plain) == 1 else ("look", "they are features")
+        )
+        severity: Severity = "caution" if any(k.role == "ignored" for k in kinds) else "note"
+        words = " or ".join(dict.fromkeys(kind.words for kind in kinds))
+        yield notice("roles", *plain, severity=severity, look=look, are=are, words=words)
+
+
+def whole_columns(X: Any) -> NDArray[np.bool_]:
+    """Return which columns hold whole numbers alone, missing ones aside."""
+    if sparse.issparse(X):
+        part = np.flatnonzero(~np.isnan(X.data) & (X.data != np.floor(X.data)))
+        return np.bincount(X.indices[part], minlength=X.shape[1]) == 0
+    blocks = (X[:, part] for part in column_slices(X))
+    whole = [~(np.isfinite(b) & (b != np.floor(b))).any(axis=0) for b in blocks]
+    return np.concatenate([np.zeros(0, dtype=bool), *whole])
+
+
+def _giveaways(
+    frame: Frame, given: dict[Facts, tuple[str, str]], gone: set[str]
+) -> Iterator[Notice]:
+    """Name columns whose values say the class: copies of the label, or batches of one class."""
+    if "target" not in frame.text:
+        return
+    X, names = frame.X, frame.names
+    classes = np.unique([str(label) for label in frame.text["target"]], return_inverse=True)[1]
+    members = [np.flatnonzero(classes == k) for k in range(int(classes.max()) + 1)]
+    copies: list[str] = []
+    for part in column_slices(X) if min(map(len, members)) >= _FEWEST else ():
+        low, high = map(np.array, zip(*(column_range(X[rows][:, part]) for rows in members)))
+        same = (low == high).all(axis=0) & (low.min(axis=0) < high.max(axis=0))
+        copies += [names[part.start + j] for j in np.flatnonzero(same)]
+    for c in given:
+        cells = frame.texts[c.name] if c.text else column_of(X, names.index(c.name))
+        values = [str(cell) for cell in cells]
+        levels, pairs = len(set(values)), len(set(zip(values, classes.tolist())))
+        # few values, each of them in one class only
+        if 1 < levels == pairs and 3 * levels <= c.n >= 2 * _FEWEST and c.name not in copies:
+            copies.append(c.name)
+    if features := [name for name in names if name in copies and name not in gone]:
+        yield notice("leak", *features)
+    for name in copies:
+        look = look_of(name) if name in gone else None
+        if look is not None and look.role == "batch":
+            yield notice("leak: batch", name)
+
+
+def _first_text(frame: Frame, name: str, role: str = "") -> str:
+    """Say that a column holds text, and where the first is."""
+    cells = frame.texts[name]
+    row = next(i for i, cell in enumerate(cells) if cell is not None)
+    line = "row" if frame.place == "column" else "column"
+    of = f" ({option(role)})" if role else ""
+    return f"{line} {quote(name)}{of} holds text ({quote(cells[row])} on {frame.row(row)})"
+
+
+def _holds_text(frame: Frame, names: list[str]) -> InputError:
+    """Refuse text that may be meant as a feature; the remedy depends on what it looks like."""
+    what, it = _first_text(frame, names[0]), "it"
+    if len(names) > 1:
+        line, _, where = what.partition(f" {quote(names[0])} holds text")
+        what, it = f"{line}s {listed(names)} hold text{where}", "them"
+    remedy = f"leave {it} out with {option('drop', names)}, have {it} in every panel with "
+    remedy += f"{option('adjust', names)}, or code {it} as numbers"
+    if people := [name for name in names if names_people(name) or names_samples(name)]:
+        remedy = f"{option('group', people[0])} keeps the samples of each together; else {remedy}"
+    return InputError(what, remedy=remedy)
+
+
+# --- samples and numbers ---------------------------------------------------------------
+
+
+def _repeats(frame: Frame) -> Iterator[Notice]:
     """Say which identifiers and which rows occur again.
 
     A sample and its copy on both sides of a split make every score too good. Groups keep
     copies together, unless they are in different groups.
     """
-    ids, groups = draft.text.get("id"), draft.text.get("group")
-    first_of: dict[str, int] = {}
-    same_id = [(first_of.setdefault(key, i), i) for i, key in enumerate(ids or ()) if key]
-    same_id = sorted((first, again) for first, again in same_id if first != again)
-    for pairs, describe in ((same_id, _same_identifier), (_repeated_rows(draft.X), _same_values)):
+    ids, groups = frame.text.get("id"), frame.text.get("group")
+    rows = [_row_digest(frame.X, i) for i in range(len(frame) if frame.names else 0)]
+    named = [c.column for c in frame.roles if c.role == "id" and c.column]
+    for keys, kind in ((ids or [], "repeats: ids"), (rows, "repeats")):
+        first_of: dict[Any, int] = {}
+        pairs = [(first_of.setdefault(key, i), i) for i, key in enumerate(keys) if key]
+        pairs = sorted((i, j) for i, j in pairs if i != j)
+        apart = pairs if groups is None else [(i, j) for i, j in pairs if groups[i] != groups[j]]
         if not pairs:
             continue
-        apart = pairs if groups is None else [(i, j) for i, j in pairs if groups[i] != groups[j]]
-        text = describe(apart or pairs, ids)
-        if not apart:
-            yield Notice("repeats", "note", f"{text}, within a group.")
-        elif groups is not None:
-            yield Notice("repeats", "serious", f"{text} in different groups.")
+        twice, (first, second) = apart or pairs, (apart or pairs)[0]
+        if kind == "repeats":
+            text = f"Samples {first + 1} and {second + 1}"
+            text = f"{quote(ids[first])} and {quote(ids[second])}" if ids is not None else text
+            text += f" and {len(twice) - 1} more" if len(twice) > 1 else ""
+            text += " have exactly the same values"
         else:
-            remedy = "if they are one patient, name the patients as groups"
-            id_roles = [c.column for c in draft.roles if c.role == "id" and c.column]
-            actions = [
-                Action("group", n, f"Keep the samples of each {n} together") for n in id_roles
-            ]
-            named = tuple(actions) if describe is _same_identifier else ()
-            yield Notice("repeats", "serious", f"{text}: {remedy}.", named)
+            again = list(dict.fromkeys(keys[i] for i, _ in twice))
+            text = f"{counted(len(again), 'identifier')} repeated ({listed(again)})"
+        if groups is not None:
+            kind = "repeats: across" if apart else "repeats: within"
+        yield notice(kind, *named, text=text)
 
 
-def _same_identifier(pairs: list[tuple[int, int]], ids: Any) -> str:
-    twice = list(dict.fromkeys(ids[first] for first, _ in pairs))
-    return f"{counted(len(twice), 'identifier')} repeated ({listed(twice)})"
-
-
-def _same_values(pairs: list[tuple[int, int]], ids: Any) -> str:
-    first, second = pairs[0]
-    names = f"Samples {first + 1} and {second + 1}"
-    if ids is not None:
-        names = f"{quote(ids[first])} and {quote(ids[second])}"
-    more = f" and {len(pairs) - 1} more" if len(pairs) > 1 else ""
-    return f"{names}{more} have exactly the same values"
-
-
-def _repeated_rows(X: Any) -> list[tuple[int, int]]:
-    """Return pairs (first, repeat) of samples whose numbers agree to the last bit."""
-    seen: dict[bytes, int] = {}
-    pairs = []
-    for i in range(X.shape[0] if X.shape[1] else 0):
-        if sparse.issparse(X):
-            part = slice(X.indptr[i], X.indptr[i + 1])
-            row = X.indices[part].tobytes() + X.data[part].tobytes()
-        else:
-            row = X[i].tobytes()
-        first = seen.setdefault(hashlib.blake2b(row, digest_size=16).digest(), i)
-        if first != i:
-            pairs.append((first, i))
-    return pairs
-
-
-def _orientation(draft: Draft) -> Iterator[Notice]:
-    """Suspect features in rows: many rows, few columns, and a distinct name on every row."""
-    n, m = draft.X.shape
-    ids = draft.text.get("id")
-    if draft.place == "column" or ids is None or n < 500 or n < 5 * m or len(set(ids)) < n:
-        return
-    if all(looks_numeric(name or "") for name in ids):
-        return  # no feature is called 842302
-    yield Notice(
-        "orientation",
-        "note",
-        f"There are {n} samples with only {m} features, each with its own name: if the features "
-        "are in rows, the table has to be read transposed.",
-        (Action("transpose", True, "Read the features from rows"),),
-    )
-
-
-# --- numbers ---------------------------------------------------------------------------
+def _row_digest(X: Any, i: int) -> bytes:
+    row = X[[i]]
+    parts = (row.indices, row.data) if sparse.issparse(row) else (row,)
+    return hashlib.blake2b(b"".join(p.tobytes() for p in parts), digest_size=16).digest()
 
 
 def column_range(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -289,61 +449,65 @@ def column_range(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     if sparse.issparse(X):
         low, high = (np.asarray(m.todense()).ravel() for m in (X.min(axis=0), X.max(axis=0)))
         for j in np.flatnonzero(np.isnan(low) | np.isnan(high)):
-            column = X[:, [int(j)]].toarray()
-            low[j], high[j] = np.fmin.reduce(column)[0], np.fmax.reduce(column)[0]
+            low[j], high[j] = (end[0] for end in column_range(X[:, [int(j)]].toarray()))
         return low, high
     return np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
 
 
-def note_values(draft: Draft) -> None:
+def note_values(frame: Frame) -> int:
     """Count the missing values, and say which others may be codes for them."""
-    X = draft.X
-    draft.notices += suspected_codes(X, draft.names, *column_range(X))
+    X, names = frame.X, frame.names
+    if frame.codes:
+        counts = sorted(frame.codes.items(), key=lambda pair: (-pair[1], pair[0]))
+        listing = first_few((f"{quote(code)} {n}" for code, n in counts), most=8)
+        frame.notes.append(f"taken as missing: {listing}")
+        low = [f"{quote(code)} {n}" for code, n in counts if code.lower() in BELOW_DETECTION]
+        frame.notices += [notice("detection", text=first_few(low))] if low else []
+    frame.notices += _suspected_codes(frame)
     if sparse.issparse(X):
         missing = np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
     else:
-        parts = [np.isnan(X[:, part]).sum(axis=0) for part in column_slices(X)]
-        missing = np.concatenate([np.zeros(0, dtype=np.intp), *parts])
-    draft.n_missing = int(missing.sum())
-    if draft.n_missing:
-        affected = [draft.names[j] for j in np.flatnonzero(missing)]
+        missing = np.isnan(X).sum(axis=0)
+    if missing.any():
+        affected = [names[j] for j in np.flatnonzero(missing)]
         features = "1 feature" if len(affected) == 1 else f"{len(affected)} features"
-        draft.notes.append(
-            f"{counted(draft.n_missing, 'value')} missing in {features}: {listed(affected)}"
-        )
+        said = f"{counted(int(missing.sum()), 'value')} missing in {features}: {listed(affected)}"
+        frame.notes.append(said)
+    return int(missing.sum())
 
 
-def _leave_out_empty(draft: Draft, low: NDArray[Any]) -> None:
-    """Leave out columns without a single value: there is nothing to impute from."""
-    empty = np.isnan(low)
-    if not empty.any():
-        return
-    names = [draft.names[j] for j in np.flatnonzero(empty)]
-    if empty.all():
-        raise InputError("there is not a single number in the table")
-    said = f"{counted(len(names), 'feature')} left out, having no value: {listed(names)}"
-    draft.notes.append(said)
-    draft.dropped.update(dict.fromkeys(names, "no value"))
-    draft.X = draft.X[:, np.flatnonzero(~empty)]
-    draft.names = [name for name, e in zip(draft.names, empty) if not e]
+_NINES = [sign * (10.0**k - 1) for k in range(2, 8) for sign in (1, -1)]
+_FAR = 10  # times the largest other value of a column
 
 
-def _refuse_overflow(draft: Draft, low: NDArray[Any], high: NDArray[Any]) -> None:
+def _suspected_codes(frame: Frame) -> Iterator[Notice]:
+    """Warn of -9999 and the like far from all other values of a feature."""
+    met: Counter[float] = Counter()
+    where: list[str] = []
+    low, high = column_range(frame.X)
+    for j in np.flatnonzero(np.isin(low, _NINES) | np.isin(high, _NINES)):
+        column = column_of(frame.X, int(j))
+        codes = {float(v) for v in (low[j], high[j]) if v in _NINES}
+        others = np.abs(column[~np.isin(column, list(codes)) & ~np.isnan(column)])
+        far = [c for c in codes if others.any() and abs(c) > _FAR * others.max()]
+        met.update({code: int((column == code).sum()) for code in far})
+        where += [frame.names[int(j)]] if far else []
+    if met:
+        text = ", ".join(f"{code:g} ({n} times)" for code, n in met.items())
+        together = ",".join(f"{code:g}" for code in met)
+        yield notice("codes", together, text=text, where=listed(where))
+
+
+def _refuse_overflow(frame: Frame, low: NDArray[Any], high: NDArray[Any]) -> None:
     """Refuse infinities and numbers whose squares overflow, by column and line."""
-    X, limit = draft.X, LARGEST[draft.X.dtype.name]
-    extreme = np.flatnonzero(np.fmax(np.abs(low), np.abs(high)).astype(np.float64) > limit)
-    if not len(extreme):
-        return
-    j = int(extreme[0])
-    column = column_of(X, j)
-    i = int(np.flatnonzero(np.abs(column) > limit)[0])
-    value = float(column[i])
-    what = "is infinite" if np.isinf(value) else f"is too large (at most {limit:g})"
-    raise InputError(
-        f"{value:g} {what}",
-        where=f"{draft.row(i)}, column {quote(draft.names[j])}",
-        remedy="correct it, rescale the column, or leave the cell empty",
-    )
+    limit = LARGEST[frame.X.dtype.name]
+    for j in np.flatnonzero(np.fmax(np.abs(low), np.abs(high)).astype(np.float64) > limit):
+        column = column_of(frame.X, int(j))
+        i = int(np.flatnonzero(np.abs(column) > limit)[0])
+        what = "is infinite" if np.isinf(column[i]) else f"is too large (at most {limit:g})"
+        where = f"{frame.row(i)}, column {quote(frame.names[int(j)])}"
+        remedy = "correct it, rescale the column, or leave the cell empty"
+        raise InputError(f"{column[i]:g} {what}", where, remedy)
 
 
 _LEAST_FEATURES = 50  # fewer may be measurements of unlike things, each on a scale of its own
@@ -355,29 +519,16 @@ _LOOKED_AT = 1000  # about as many features, and samples
 
 
 def _raw_intensities(X: Any, low: NDArray[Any], high: NDArray[Any]) -> Iterator[Notice]:
-    """Advise the logarithm where like features are positive, skewed and spread over decades.
-
-    `low` and `high` are the least and the largest value of each feature. Most features must
-    reach high and be skewed to the right themselves, with a mean above the median.
-    """
+    """Advise the logarithm where like features are positive, skewed and spread over decades."""
     m = X.shape[1]
     if m < _LEAST_FEATURES or not np.nanmin(low) >= 0 or not np.nanmax(high) > _HIGH:
-        return
-    if np.nanmedian(high) <= _FEATURE_HIGH:
         return
     some = X[:: max(1, X.shape[0] // _LOOKED_AT), :: max(1, m // _LOOKED_AT)]
     some = some.toarray() if sparse.issparse(some) else some
     some = some[:, ~np.isnan(some).any(axis=0)]
-    if not (some > 0).any():
+    if np.nanmedian(high) <= _FEATURE_HIGH or not (some > 0).any():
         return
     skewed = np.mean(some.mean(axis=0) > np.median(some, axis=0)) > 0.6
     weak, strong = np.quantile(some[some > 0], [0.01, 0.99])
     if skewed and some.mean() > _SKEW * np.median(some) and strong > _SPAN * weak:
-        yield Notice(
-            "raw",
-            "caution",
-            f"The values reach {np.nanmax(high):,.0f} and differ by orders of magnitude, as raw "
-            "intensities and counts do. On that scale a few large values decide everything: take "
-            "logarithms first, with the option log2, unless you know better.",
-            (Action("log2", True, "Take logarithms"),),
-        )
+        yield notice("raw", True, high=np.nanmax(high))

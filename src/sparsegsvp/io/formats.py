@@ -8,9 +8,7 @@ that nothing leads into another file.
 from __future__ import annotations
 
 import datetime
-import hashlib
 import io
-import itertools
 import math
 import os
 import re
@@ -23,32 +21,24 @@ from pathlib import Path
 from typing import Any
 
 from .._notices import Action, Notice
-from .cells import as_label
+from .cells import Codes, as_label, spelling_key
 from .errors import (
     InputError,
     did_you_mean,
     guarded,
     listed,
+    locating,
     need,
-    no_such,
     option,
     quote,
     suggestion,
 )
-from .frame import Frame, collect, from_anndata, from_pandas
+from .frame import Frame, Labels, collect, from_anndata, from_pandas, refuse_duplicates
 from .geo import is_series_matrix, read_series_matrix
-from .text import (
-    UNPACKED_BYTES,
-    ReadOptions,
-    Rows,
-    open_delimited,
-    skip_titles,
-    titles_note,
-)
+from .text import UNPACKED_BYTES, ReadOptions, Rows, open_delimited, skip_titles
 
 _AGAIN = "write it again"
-# Numbers of eight bytes that are nearly all zero shrink further than text does.
-_RATIO = 500
+_RATIO = 500  # numbers of eight bytes that are nearly all zero shrink further than text does
 
 
 @dataclass(frozen=True)
@@ -70,32 +60,23 @@ class Format:
     recognise: Callable[[Path], bool] | None = None
 
 
-def format_of(file: Path) -> Format:
-    """Tell the format by the extension, looking through ``.gz``."""
-    suffixes = [s.lower() for s in file.suffixes]
-    suffix = suffixes[-1] if suffixes else ""
-    if suffix == ".gz" and len(suffixes) > 1:
-        suffix = suffixes[-2]
-    for form in sorted(FORMATS, key=lambda form: form.recognise is None):
-        if suffix in form.suffixes and (form.recognise is None or form.recognise(file)):
-            return form
-    names = [form.name for form in FORMATS]
-    remedy = f"{', '.join(names[:-1])} and {names[-1]} are read, by the file's extension"
-    what = f"files of type {quote(suffix)} are not read" if suffix else "it has no extension"
-    raise InputError(what, remedy=remedy)
-
-
 def read_frame(file: Path, options: ReadOptions, asked: Collection[str] | None = ()) -> Frame:
     """Read a file of any format; the cells of columns that are asked for stay as written."""
-    form = format_of(file)
+    suffixes = [s.lower() for s in file.suffixes if s.lower() != ".gz"] or [""]
+    fitting = [form for form in FORMATS if suffixes[-1] in form.suffixes]
+    if not fitting:
+        names = [form.name for form in FORMATS]
+        what = f"files of type {quote(suffixes[-1])} are not read"
+        remedy = f"{', '.join(names[:-1])} and {names[-1]} are read, by the file's extension"
+        raise InputError(what if suffixes[-1] else "it has no extension", remedy=remedy)
+    recognised = [form for form in fitting if form.recognise and form.recognise(file)]
+    form = (recognised or fitting)[0]
     if options.layer is not None and not form.layers:
         names = [form.name for form in FORMATS if form.layers]
         raise InputError(f"{option('layer')} is for {' and '.join(names)} files")
     if options.transpose and form.layers:
-        raise InputError(
-            "files of this type have samples in rows by definition",
-            remedy=f"leave {option('transpose', True)} out",
-        )
+        what = "files of this type have samples in rows by definition"
+        raise InputError(what, remedy=f"leave {option('transpose', True)} out")
     with guarded(form.name):
         if form.read is not None:
             return form.read(file, options, asked)
@@ -104,10 +85,37 @@ def read_frame(file: Path, options: ReadOptions, asked: Collection[str] | None =
         return collect(lambda: opened(file, options), options, asked)
 
 
-def digest_of(file: Path) -> str:
-    """SHA-256 of the bytes of a file."""
-    with guarded("a file"), open(file, "rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
+def read_labels(file: Path, on: str | None, target: str | None, options: ReadOptions) -> Labels:
+    """Read a second file; its first column identifies the samples unless `on` is another."""
+    source, codes = shown_name(file), Codes(options.na)
+    with locating(source):
+        frame = read_frame(file, ReadOptions(encoding=options.encoding, na=options.na), None)
+        columns = {} if frame.ids is None else {frame.id_name: frame.ids}
+        if not frame.all_features:
+            refuse_duplicates(frame.names, "column")
+            columns |= {name: frame.cells(p) for p, name in enumerate(frame.names)}
+        columns |= frame.beside
+        names = list(columns)
+        on = names[0] if on is None else on
+        others = [name for name in names if name != on]
+        if target is None and len(others) != 1 and on in names:
+            what = f"it has the columns {listed(others)} besides {quote(on)}"
+            remedy = f"say which holds the labels with {option('target')}"
+            raise InputError(what, remedy=remedy)
+        target = others[0] if target is None else target
+        for name, role in ((on, "on"), (target, "target")):
+            if name not in columns:
+                what = f"there is no column {quote(name)} ({option(role)})"
+                raise InputError(what, remedy=suggestion(name, names))
+        labels = [codes.label(cell) for cell in columns[target]]
+        rows: dict[str, int] = {}
+        for row, key in enumerate(map(as_label, columns[on])):
+            label, other = labels[row], labels[rows.setdefault(key or "", row)]
+            if key and spelling_key(label or "") != spelling_key(other or ""):
+                what = f"{quote(key)} is labelled {quote(other)} and {quote(label)}"
+                raise InputError(what, remedy="keep one label for each sample")
+        rows.pop("", None)
+    return Labels(columns, rows, on, target, source)
 
 
 def shown_name(path: str | PathLike[str]) -> str:
@@ -117,24 +125,21 @@ def shown_name(path: str | PathLike[str]) -> str:
 
 def existing_file(path: str | PathLike[str]) -> Path:
     """Return the path of a file with something in it."""
-    file = Path(path)
+    file, remedy = Path(path), "check the path"
     try:
-        size = file.stat().st_size
+        if file.is_dir():
+            what, remedy = "this is a folder", "name the file in it"
+        elif file.stat().st_size:
+            return file
+        else:
+            what = "the file is empty"
     except (FileNotFoundError, NotADirectoryError, ValueError):
-        there = []
-        if file.parent.is_dir():
-            there = sorted(p.name for p in file.parent.iterdir() if p.is_file())
-        remedy = did_you_mean(file.name, there) or "check the path"
-        raise InputError("there is no such file", where=str(file), remedy=remedy) from None
+        what, folder = "there is no such file", file.parent
+        there = sorted(p.name for p in folder.iterdir() if p.is_file()) if folder.is_dir() else []
+        remedy = did_you_mean(file.name, there) or remedy
     except OSError as error:
-        raise InputError(
-            f"it cannot be opened ({error.strerror})", where=shown_name(file), remedy="check it"
-        ) from None
-    if file.is_dir():
-        raise InputError("this is a folder", where=str(file), remedy="name the file in it")
-    if size == 0:
-        raise InputError("the file is empty", where=shown_name(file), remedy="check the path")
-    return file
+        what = f"it cannot be opened ({error.strerror})"
+    raise InputError(what, where=str(file), remedy=remedy)
 
 
 def _check_size(size: int, path: Path, ratio: int) -> None:
@@ -144,8 +149,7 @@ def _check_size(size: int, path: Path, ratio: int) -> None:
     except (AttributeError, OSError, ValueError):  # pragma: no cover  (not on this platform)
         memory = 1 << 40
     packed = path.stat().st_size
-    most = min(memory, max(UNPACKED_BYTES, ratio * packed))
-    if size > most:
+    if size > min(memory, max(UNPACKED_BYTES, ratio * packed)):
         raise InputError(
             f"it unpacks to {size >> 20} MB, which is more than a file of {packed >> 10} kB can "
             "hold or this machine has memory for",
@@ -155,8 +159,8 @@ def _check_size(size: int, path: Path, ratio: int) -> None:
 
 # --- Excel -----------------------------------------------------------------------------
 
-_MOST_ROWS, _MOST_COLUMNS = 1_048_576, 16_384
-_PLACE = re.compile(rb'<(?:\w+:)?(row|c)\b[^>]*?\br="([A-Z]{0,9})([0-9]{1,19})"')
+_MOST_ROWS, _MOST_LETTERS = 1_048_576, 3
+_CELL = re.compile(rb'<(?:\w+:)?(?:row|c)\b[^>]*?\br="([A-Z]{0,9})([0-9]{1,19})"')
 _TITLES_AMONG = 20  # lines
 
 
@@ -164,124 +168,77 @@ _TITLES_AMONG = 20  # lines
 def _excel_rows(path: Path, options: ReadOptions) -> Iterator[Rows]:
     """Open one sheet of a workbook as a stream of rows; formulas give their last value."""
     calamine = need("python_calamine", "cli")
-    if path.suffix.lower() != ".xls":
-        _check_workbook(path)
+    _check_workbook(path)
     try:
         book = calamine.CalamineWorkbook.from_path(str(path))
     except (calamine.CalamineError, OSError) as error:
-        raise InputError(
-            "this is not an Excel workbook, or it is damaged or has a password",
-            remedy="save it again as .xlsx without a password, or as CSV",
-        ) from error
-    visible = calamine.SheetVisibleEnum.Visible
+        what = "this is not an Excel workbook, or it is damaged or has a password"
+        remedy = "save it again as .xlsx without a password, or as CSV"
+        raise InputError(what, remedy=remedy) from error
     pages = [s for s in book.sheets_metadata if s.typ == calamine.SheetTypeEnum.WorkSheet]
-    shown = [s.name for s in pages if s.visible == visible] or [s.name for s in pages]
-    sheet = options.sheet
-    if sheet is not None and sheet not in [s.name for s in pages]:
-        raise InputError(f"there is no sheet {quote(sheet)}", remedy=suggestion(sheet, shown))
-    if not shown:
-        raise InputError("the workbook has no sheet with cells", remedy="save it again")
-    name = shown[0] if sheet is None else sheet
-    with book:
-        page = book.get_sheet_by_name(name)
-        cells = page.to_python(skip_empty_area=False)
-    filled = [(i, row) for i, row in enumerate(cells, start=1) if any(c != "" for c in row)]
-    if not filled:
-        filled_ones = [other for other in shown if other != name]
-        raise InputError(
-            f"sheet {quote(name)} is empty",
-            remedy=f"read another: {_sheets(filled_ones)}" if filled_ones else "",
-        )
-    head = filled[:_TITLES_AMONG]
-    titles = skip_titles(head)
-    line, header = filled[titles]
-    notes, notices = titles_note(head, titles), list[Notice]()
-    others = [other for other in shown if other != name] if sheet is None else []
-    if others:
-        read = f"the first of {len(shown)} sheets, {quote(name)}"
-        notes.append(read)
-        choices = tuple(Action("sheet", other, f"Read sheet {other}") for other in others)
-        notices.append(Notice("sheets", "note", f"This is {read}.", choices))
-    names = [_header_name(cell, i, line) for i, cell in enumerate(header, start=1)]
-    while names and not names[-1]:
-        names.pop()
+    visible = [s.name for s in pages if s.visible == calamine.SheetVisibleEnum.Visible]
+    shown = visible or [s.name for s in pages]
+    if options.sheet not in (None, *(s.name for s in pages)) or not shown:
+        what = f"there is no sheet {quote(options.sheet)}" if shown else "it has no sheet"
+        raise InputError(what, remedy=suggestion(options.sheet or "", shown))
+    name = options.sheet or shown[0]
+    others = [other for other in shown if other != name] if options.sheet is None else []
     try:
+        with book:
+            cells = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
+        filled = [(i, row) for i, row in enumerate(cells, start=1) if any(c != "" for c in row)]
+        if not filled:
+            raise InputError(f"sheet {quote(name)} is empty", remedy="fill it")
+        titles, notes = skip_titles(filled[:_TITLES_AMONG])
+        line, header = filled[titles]
+        for i, cell in enumerate(header, start=1):
+            if isinstance(cell, datetime.date | datetime.time):
+                what = f"the name of column {i} is a date ({cell})"
+                remedy = "Excel turns gene names such as SEPT2 into dates: restore it as text"
+                raise InputError(what, f"line {line}", remedy)
+        names = [as_label(cell) or "" for cell in header]
+        while names and not names[-1]:
+            names.pop()
+        notices = []
+        if others:
+            notes.append(f"the first of {len(shown)} sheets, {quote(name)}")
+            choices = tuple(Action("sheet", other, f"Read sheet {other}") for other in others)
+            notices.append(Notice("sheets", "note", f"This is {notes[-1]}.", choices))
         yield Rows(names, _excel_cells(filled[titles + 1 :], len(names)), "Excel", notes, notices)
     except InputError as error:
         if others:  # the first may be a title page
-            error.remedy += f"; or read another sheet: {_sheets(others)}"
+            ways = " or ".join(option("sheet", other) for other in others[:3])
+            error.remedy += f"; or read another sheet: {ways}"
         raise
-
-
-def _sheets(names: Sequence[str]) -> str:
-    return ", ".join(option("sheet", name) for name in names[:8])
-
-
-def _header_name(cell: Any, position: int, line: int) -> str:
-    if isinstance(cell, datetime.date | datetime.time):
-        raise InputError(
-            f"the name of column {position} is a date ({cell})",
-            where=f"line {line}",
-            remedy="Excel turns gene names such as SEPT2 into dates: restore it as text",
-        )
-    return as_label(cell) or ""
 
 
 def _excel_cells(
     filled: list[tuple[int, list[Any]]], width: int
 ) -> Iterator[tuple[int, list[Any]]]:
     for line, cells in filled:
-        extra = next((c for c in itertools.islice(cells, width, None) if c != ""), None)
-        if extra is not None:
-            raise InputError(
-                f"{quote(extra)} stands to the right of the last column with a name",
-                where=f"line {line}",
-                remedy="name the column or clear the cell",
-            )
+        if extra := [cell for cell in cells[width:] if cell != ""]:
+            what = f"{quote(extra[0])} stands to the right of the last column with a name"
+            raise InputError(what, f"line {line}", "name the column or clear the cell")
         yield line, cells[:width]
 
 
 def _check_workbook(path: Path) -> None:
-    """Refuse a workbook that unpacks to more than sheets do, or has cells where Excel has none.
-
-    The library that reads it makes room for every cell up to the last.
-    """
-    try:
-        archive = zipfile.ZipFile(path)
-    except zipfile.BadZipFile:
-        return  # the old format in disguise, or nothing: the library will say
-    with archive:
+    """Refuse a workbook that unpacks to more than sheets do, or has cells where Excel has none."""
+    if not zipfile.is_zipfile(path):
+        return  # the old format, or nothing: the library will say
+    with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
         _check_size(sum(entry.file_size for entry in entries), path, 100)
         for entry in entries:
-            if not entry.filename.startswith("xl/worksheets/"):
-                continue
-            rest, low, high, column = b"", 0, 0, 0
+            rest = b""
             with archive.open(entry) as stream:
                 while block := stream.read(1 << 20):
-                    text = rest + block
-                    for kind, letters, digits in _PLACE.findall(text):
-                        row = int(digits)
-                        if kind == b"row" and row <= low:
-                            raise _disordered(f"row {row} follows row {low}")
-                        low, high = (row if kind == b"row" else low), max(high, row)
-                        column = max(column, _column_number(letters))
-                    rest = text[text.rfind(b"<") :] if b"<" in text else b""
-            if high > _MOST_ROWS or column > _MOST_COLUMNS:
-                raise _disordered(f"it has a cell in row {high}, column {column}")
-
-
-def _column_number(letters: bytes) -> int:
-    number = 0
-    for letter in letters:
-        number = 26 * number + letter - 64
-    return number
-
-
-def _disordered(what: str) -> InputError:
-    return InputError(
-        f"the sheet is damaged ({what})", remedy="save it again with Excel, or as CSV"
-    )
+                    for letters, row in _CELL.findall(rest + block):
+                        if int(row) > _MOST_ROWS or len(letters) > _MOST_LETTERS:
+                            where = f"{letters.decode()}{row.decode()}"
+                            what = f"the sheet is damaged (it has a cell {where})"
+                            raise InputError(what, remedy="save it again with Excel, or as CSV")
+                    rest = block[block.rfind(b"<") :]
 
 
 # --- Parquet ---------------------------------------------------------------------------
@@ -301,7 +258,7 @@ def _read_parquet(path: Path, options: ReadOptions, asked: Collection[str] | Non
         raise InputError(f"{promised} rows are promised, {table.num_rows} are there", remedy=_AGAIN)
     table.validate(full=True)
     frame = from_pandas(table.to_pandas(use_threads=False))
-    return replace(frame, kind="Parquet", turns=True)
+    return replace(frame, kind="Parquet", samples="either")
 
 
 # --- AnnData ---------------------------------------------------------------------------
@@ -315,18 +272,14 @@ def _read_h5ad(path: Path, options: ReadOptions, asked: Collection[str] | None) 
     try:
         file = h5py.File(path, "r")
     except OSError as error:
-        if error.errno is not None:
-            raise
-        raise InputError("this is not an .h5ad file, or it is damaged") from error
+        raise InputError("this is not an .h5ad file, or it is damaged", remedy=_AGAIN) from error
     with file:
         if "obs" not in file or "var" not in file:
             raise InputError("the file has no obs and var", remedy="is it AnnData?")
-        name = "X" if options.layer is None else f"layers/{options.layer}"
         stored = stored_matrix(file, options.layer)
-        for part in ("obs", "var", name):
+        for part in ("obs", "var", "X" if options.layer is None else f"layers/{options.layer}"):
             _check_hdf5(file, part, path)
-        obs, var = read_elem(file["obs"]), read_elem(file["var"])
-        X = read_elem(stored)
+        obs, var, X = read_elem(file["obs"]), read_elem(file["var"]), read_elem(stored)
     kind = "AnnData" if options.layer is None else f"AnnData, layer {options.layer}"
     return from_anndata(X, obs, list(var.index), kind)
 
@@ -336,11 +289,11 @@ def stored_matrix(root: Any, layer: str | None) -> Any:
     # anndata 0.13 has X among the layers too, under None
     layers = [name for name in root["layers"] if name is not None] if "layers" in root else []
     if layer is not None and layer not in layers:
-        raise no_such("layer", layer, "layer", layers)
+        what = f"there is no layer {quote(layer)} ({option('layer')})"
+        raise InputError(what, remedy=suggestion(layer, layers))
     if layer is None and "X" not in root:
-        raise InputError(
-            "X is empty", remedy=f"name a layer with {option('layer')}: {listed(layers)}"
-        )
+        remedy = f"name a layer with {option('layer')}: {listed(layers)}"
+        raise InputError("X is empty", remedy=remedy)
     return root["X"] if layer is None else root["layers"][layer]
 
 
@@ -353,31 +306,19 @@ def _check_hdf5(root: Any, name: str, path: Path) -> None:
     seen = set()
     while stack:
         group, key = stack.pop()
-        link = group.get(key, getlink=True)
-        item = None if isinstance(link, h5py.ExternalLink) else group[key]
-        if item is None or item.file.filename != root.file.filename:
-            raise _elsewhere(key)
+        linked = isinstance(group.get(key, getlink=True), h5py.ExternalLink)
+        item = None if linked else group[key]
+        kept = isinstance(item, h5py.Dataset) and (item.is_virtual or item.external)
+        if item is None or kept or item.file.filename != root.file.filename:
+            what = f"{quote(key)} is kept in another file, which is not opened"
+            raise InputError(what, remedy="write everything into one file")
         address = h5py.h5o.get_info(item.id).addr
-        if address in seen:
-            continue
-        seen.add(address)
-        if isinstance(item, h5py.Group):
+        if address not in seen and isinstance(item, h5py.Group):
             stack += [(item, child) for child in item]
         elif isinstance(item, h5py.Dataset):
-            if item.is_virtual or item.external:
-                raise _elsewhere(key)
-            size = (item.size or 0) * item.dtype.itemsize
-            packed = item.chunks is not None
-            if size > path.stat().st_size and not packed:
-                raise InputError(f"{quote(key)} declares more than there is", remedy=_AGAIN)
-            _check_size(max(size, math.prod(item.chunks or ()) * item.dtype.itemsize), path, _RATIO)
-
-
-def _elsewhere(name: str) -> InputError:
-    return InputError(
-        f"{quote(name)} is kept in another file, which is not opened",
-        remedy="write everything into one file",
-    )
+            size = max(item.size or 0, math.prod(item.chunks or ())) * item.dtype.itemsize
+            _check_size(size, path, _RATIO if item.chunks else 1)
+        seen.add(address)
 
 
 FORMATS = (

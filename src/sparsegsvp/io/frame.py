@@ -1,106 +1,89 @@
-"""`Frame`: any input as one data frame of cells, and what makes it of rows and of data in memory.
+"""`Frame`: any input as one data frame of cells, which is turned, joined and given its columns.
 
-Columns of clean numbers are a matrix, all others stay as they were written until it is known what
-they are for: an identifier 001 is not 1. Whoever adds a format returns a `Frame`.
+Numbers are a matrix; a cell that is none, or of a column that may be something else, stays as it
+was written until it is known what it is for: an identifier 001 is not 1. Whoever adds a format
+returns a `Frame`, or rows for `collect` to make one of.
 """
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from .._notices import Notice
-from .cells import Codes, Place, as_label, column_slices, look_at, to_numbers
-from .errors import InputError, option, quote
-from .roles import look_of, names_people, names_samples
-from .text import OpenRows, ReadOptions, Rows
+from .._validate import first_few
+from .cells import Codes, Column, as_label, column_of, make_numbers, three_decimals
+from .errors import InputError, did_you_mean, listed, one_line, option, quote, suggestion
+from .roles import (
+    ColumnRole,
+    Roles,
+    columns_behind,
+    look_of,
+    made_of,
+    names_people,
+    names_samples,
+    stem_of,
+)
+from .text import OpenRows, ReadOptions, Rows, looks_numeric, names_in
 
-_SURE = 50  # rows that show which columns hold text
-_STRAY = 0.1  # a column with a smaller share of text is numbers with a slip in it
-_EXACT = 2.0**53  # whole numbers from here on lose digits
+_SERIES = 20  # more names that differ in their numbers alone are samples or measurements
 
 
 @dataclass
 class Frame:
-    """Cells in columns, samples in rows or not.
+    """Cells in columns; samples in rows, once it stands up. Later all that a table is made of."""
 
-    Attributes
-    ----------
-    names : list of str
-        Of all columns, in their order.
-    numbers : ndarray or CSR matrix of shape (n_rows, len(at))
-        Columns of numbers; NaN where a value is missing.
-    at : ndarray of int
-        Their positions among the columns.
-    texts : dict of int to list
-        The cells of the other columns, by position.
-    kind : str
-        The format, for the record.
-    place : str
-        What messages call a row: "line", "row", or "column" once the table was turned.
-    lines : sequence of int or None
-        The place of each row in its file.
-    decimal : str or None
-        The mark with which `numbers` were written; None if they were stored as numbers.
-    codes : Counter
-        Codes for missing values among `numbers`, as they were written.
-    text_rows : dict of int to list
-        Rows that hold text where others hold numbers: all their cells.
-    ids : list or None
-        Names of the rows that are no column, such as an index, and `id_name` what they are called.
-    meta : dict of str to list or None
-        What is known of the samples apart from the columns: ``obs`` of AnnData, GEO's samples.
-    titles : list or None
-        Other names of the samples, by which labels may be matched.
-    """
-
-    names: list[str]
-    numbers: Any
-    at: NDArray[np.intp]
-    texts: dict[int, list[Any]]
-    kind: str
-    place: str = "row"
-    lines: Sequence[int] | None = None
-    decimal: str | None = None
-    codes: Counter[str] = field(default_factory=Counter)
-    text_rows: dict[int, list[Any]] = field(default_factory=dict)
+    names: list[str]  # of all columns; of the features in the end
+    X: Any  # numbers, NaN where a value is missing, or among `raw`
+    raw: dict[int, dict[int, Any]]  # other cells as they were written, by column and row
+    kind: str  # the format, for the record
+    samples: Literal["rows", "columns", "either"] = "rows"
+    place: str = "row"  # what messages call a row: "line" of a file, "column" once it was turned
+    lines: Sequence[int] | None = None  # of the rows in the file
+    name_lines: Sequence[int] | None = None  # of the features, once the table was turned
+    mark: str | None = None  # the decimal mark that numbers of X were written with
+    doubtful: bool = True  # whether no number shows that this does not separate thousands
+    codes: Counter[str] = field(default_factory=Counter)  # for missing values, as written
+    ids: list[Any] | None = None  # names of the rows that are no column, such as an index
+    id_name: str = ""
+    beside: dict[str, list[Any]] = field(default_factory=dict)  # obs, GEO's samples, labels
+    all_features: bool = False  # whether every column is one, as in a matrix
+    ours: bool = False  # whether X may be written to
     notes: list[str] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
-    ids: list[Any] | None = None
-    id_name: str = ""
-    meta: dict[str, list[Any]] | None = None
-    titles: list[str | None] | None = None
-    turns: bool = False  # whether features may be in rows
-    in_doubt: bool = False  # whether no number of the matrix shows what its decimal mark is
-    name_lines: Sequence[int] | None = None  # of the features, once the table was turned
     dropped: dict[str, str] = field(default_factory=dict)
+    roles: list[ColumnRole] = field(default_factory=list)
+    text: dict[str, list[str | None]] = field(default_factory=dict)  # by role: "target", "id", ...
+    adjust: dict[str, Any] = field(default_factory=dict)  # columns to adjust for
+    texts: dict[str, list[str | None]] = field(default_factory=dict)  # columns without a role
 
     def __len__(self) -> int:
-        return int(self.numbers.shape[0])
+        return int(self.X.shape[0])
 
-    def column(self, position: int) -> list[Any]:
-        """Return the cells of a column; numbers where they are no text any more."""
-        if position in self.texts:
-            return self.texts[position]
-        j = int(np.searchsorted(self.at, position))
-        column = self.numbers[:, [j]]
-        cells = (column.toarray() if sparse.issparse(column) else column).ravel().tolist()
-        for i, row in self.text_rows.items():
-            cells[i] = row[position]
+    def cells(self, position: int) -> list[Any]:
+        """Return the cells of a column, as written where that is known."""
+        cells = column_of(self.X, position).tolist()
+        for i, cell in self.raw.get(position, {}).items():
+            cells[i] = cell
         return cells
 
     def row(self, i: int) -> str:
         """Say where a row is in the file, or in the table if that has no lines."""
         return f"{self.place} {i + 1 if self.lines is None else self.lines[i]}"
+
+    def name_of(self, i: int) -> Any:
+        """Return the name of a sample, or its number."""
+        ids = self.text.get("id") or self.ids
+        return i + 1 if ids is None or ids[i] is None else ids[i]
 
     def where(self, i: int, name: str) -> str:
         """Say where a cell is: by line and column, and by row in a table that was turned."""
@@ -108,181 +91,147 @@ class Frame:
             return f"{self.row(i)}, column {quote(name)}"
         p = self.names.index(name) if name in self.names else 0
         line = f"line {self.name_lines[p]}, " if self.name_lines else ""
-        return f"{line}row {quote(name)}, column {quote(self.ids[i] if self.ids else i + 1)}"
+        return f"{line}row {quote(name)}, column {quote(self.name_of(i))}"
 
-    def fraction(self) -> tuple[str, Place] | None:
-        """Return the decimal mark of the numbers and a cell that has it, if there is one."""
-        if self.decimal is None:
-            return None
-        for i in range(len(self)):
-            for j in np.flatnonzero(np.isfinite(self.numbers[i]) & (self.numbers[i] % 1 != 0)):
-                text = repr(float(self.numbers[i, j]))
-                if "." in text:  # 9e-05 has no mark
-                    name = self.names[self.at[j]]
-                    text = text.replace(".", self.decimal)
-                    return self.decimal, Place(text, name, self.row(i), self.where(i, name))
-        return None
+    def pick(self, rows: Sequence[int]) -> None:
+        """Keep some of the rows."""
+        if len(rows) == len(self):
+            return
+        place = {int(i): k for k, i in enumerate(rows)}
+        self.X = self.X[list(place)]
+        self.raw = {
+            p: {place[i]: cell for i, cell in cells.items() if i in place}
+            for p, cells in self.raw.items()
+        }
+        self.ids = self.ids and [self.ids[i] for i in place]
+        self.lines = self.lines and [self.lines[i] for i in place]
+        parts: Any = (self.beside, self.text, self.texts, self.adjust)
+        for part in parts:
+            for name, cells in part.items():
+                some = [cells[i] for i in place]
+                part[name] = np.array(some) if isinstance(cells, np.ndarray) else some
 
-    def upright(self, options: ReadOptions) -> Frame:
-        """Return the frame with samples in rows: text where others hold numbers is refused."""
-        codes, numbers = Codes(options.na), self.numbers
-        for i, cells in self.text_rows.items():
-            values, _, odd = to_numbers(
-                [cells[p] for p in self.at], self.decimal or ".", None, codes
-            )
-            if odd:
-                cell, name = cells[self.at[odd[0]]], self.names[self.at[odd[0]]]
-                more = f" ({len(odd) - 1} more cells of this line are none)" if len(odd) > 1 else ""
-                raise InputError(
-                    f"{quote(str(cell).strip())} is not a number{more}",
-                    where=f"{self.row(i)}, column {quote(name)}",
-                    remedy="remove the line if it is no sample, or use "
-                    f"{option('transpose', True)} if the features are in rows",
-                )
-            numbers[i] = values
-        return replace(self, text_rows={}, turns=False)
+    def take(self, positions: Sequence[int]) -> None:
+        """Keep some of the columns; in place where that saves the memory of a second matrix."""
+        X, k, places = self.X, len(positions), np.array(positions, dtype=np.intp)
+        plain = self.ours and not sparse.issparse(X) and X.flags.c_contiguous
+        if plain and X.shape[1] < 2 * k <= 2 * X.shape[1]:
+            flat = X.reshape(-1)
+            for i in range(len(X) if k < X.shape[1] else 0):
+                flat[i * k : (i + 1) * k] = X[i, places]
+            self.X = flat[: len(X) * k].reshape(len(X), k)
+        elif places.tolist() != list(range(X.shape[1])):
+            self.X = X[:, places]
+        self.names = [self.names[p] for p in positions]
+        self.raw = {j: self.raw[p] for j, p in enumerate(positions) if p in self.raw}
 
-    def turned(self, options: ReadOptions, skip: Collection[str] = ()) -> Frame:
-        """Return a frame with features in rows the other way round; `skip` are no samples."""
-        codes, mark = Codes(options.na), self.decimal or "."
-        names = [as_label(cell) for cell in self.column(0)]
-        if None in names:
-            raise InputError(
-                "a row has no name", where=self.row(names.index(None)), remedy="name the feature"
-            )
-        for p in range(1, len(self.names)):
-            refuse_unnamed(self, p)
-        kept = [p for p in range(1, len(self.names)) if self.names[p] and self.names[p] not in skip]
-        if not kept:
-            raise InputError("the header names no sample", remedy="add a header line")
-        M, met = np.empty((len(names), len(kept))), self.codes.copy()
-        place = {int(p): j for j, p in enumerate(self.at)}
-        odd_in: dict[int, list[int]] = {}
-        for j, p in enumerate(kept):
-            if p in place:
-                M[:, j] = self.numbers[:, place[p]]
-            else:
-                M[:, j], more, odd_in[p] = to_numbers(self.texts[p], mark, None, codes)
-                met += more
-        counts = Counter(i for odd in odd_in.values() for i in odd)
-        rows = {*self.text_rows, *(i for i, n in counts.items() if 2 * n > len(kept))}
-        for p, odd in odd_in.items():
-            strays = [i for i in odd if i not in rows]
-            if len(names) > 2 and len(strays) > max(1, _STRAY * len(names)):
-                text = f"{quote(self.texts[p][strays[0]])} on {self.row(strays[0])}"
-                raise InputError(
-                    f"column {quote(self.names[p])} holds text ({text})",
-                    remedy=f"drop it with {option('drop', [self.names[p]])}: every column but the "
-                    "first is a sample",
-                )
-        texts = rows.union(counts)
-        columns = {p: self.column(p) for p in kept} if texts else {}
-        at = np.array([i for i in range(len(names)) if i not in texts], dtype=np.intp)
-        return Frame(
-            [name or "" for name in names],
-            M.T[:, at],
-            at,
-            {i: [columns[p][i] for p in kept] for i in sorted(texts)},
-            f"{self.kind}, transposed",
-            place="column",
-            decimal=self.decimal,
-            codes=met,
-            notes=self.notes,
-            notices=self.notices,
-            ids=[self.names[p] for p in kept],
-            name_lines=self.lines,
-            in_doubt=self.in_doubt,
-        )
+    def turned(self) -> Frame:
+        """Return a frame with features in rows the other way round; an index names them."""
+        start = int(self.ids is None)
+        names = [as_label(cell) or "" for cell in self.ids or self.cells(0)]
+        if "" in names:
+            raise InputError("a row has no name", self.row(names.index("")), "name the feature")
+        raw: dict[int, dict[int, Any]] = {}
+        for p, column in self.raw.items():
+            for i, cell in column.items() if p >= start else ():
+                raw.setdefault(i, {})[p - start] = cell
+        return replace(
+            self, names=names, X=self.X[:, start:].T, raw=raw, kind=f"{self.kind}, transposed",
+            samples="rows", place="column", lines=None, name_lines=self.lines,
+            ids=self.names[start:],
+        )  # fmt: skip
 
 
-def refuse_unnamed(frame: Frame, position: int) -> None:
-    """Refuse a column without a name that holds anything."""
-    if frame.names[position]:
+def refuse_unnamed(frame: Frame, positions: Sequence[int]) -> list[int]:
+    """Return the columns with a name; refuse those without that hold anything."""
+    for p in [p for p in positions if not frame.names[p]]:
+        for i, cell in enumerate(frame.cells(p)):
+            if as_label(cell) is not None:
+                what = f"column {p + 1} has no name but holds {quote(cell)}"
+                raise InputError(what, frame.row(i), "give it a name in the header")
+    return [p for p in positions if frame.names[p]]
+
+
+def refuse_duplicates(
+    names: Sequence[str], what: str, ignore: Collection[str] = (), remedy: str = "",
+    lines: Sequence[int] | None = None,
+) -> None:  # fmt: skip
+    """Refuse names that occur twice, saying where."""
+    if len(set(names)) == len(names):
         return
-    cells = frame.column(position)
-    i = next((i for i, cell in enumerate(cells) if as_label(cell) is not None), None)
-    if i is not None:
-        raise InputError(
-            f"column {position + 1} has no name but holds {quote(cells[i])}",
-            where=frame.row(i),
-            remedy="give it a name in the header",
-        )
+    twice = [n for n, k in Counter(names).items() if k > 1 and n and n not in ignore]
+    if twice:
+        places = zip(lines or range(1, len(names) + 1), names)
+        at = [str(place) for place, name in places if name == twice[0]]
+        where = f"{'lines' if lines else what + 's'} {', '.join(at[:4])}"
+        others = f", and {len(twice) - 1} other names repeat" if len(twice) > 1 else ""
+        what = f"{what} name {quote(twice[0])} appears {len(at)} times ({where}){others}"
+        remedy = f"rename or remove the repeats{remedy}, since a panel is a list of names"
+        raise InputError(what, remedy=remedy)
 
 
 # --- rows of cells -----------------------------------------------------------------------
 
 
 def collect(open_rows: OpenRows, options: ReadOptions, asked: Collection[str] | None) -> Frame:
-    """Make a frame of rows of cells; those of the columns and rows asked for stay as written.
-
-    All do if `asked` is None.
-
-    Numbers are read as the rows come. A column with a cell that is none, or that may be read in
-    two ways, is left to the parser of cells: the rows are read again with it set aside.
-    """
-    codes, text, in_doubt = Codes(options.na), set[int](), False
-    decimal = options.decimal or {".": ",", ",": "."}.get(options.thousands or "")
+    """Make a frame of rows of cells; those of the columns and rows asked for stay as written."""
+    keep: set[int] = set()
     while True:
         with open_rows() as rows:
-            if not text:
-                text = {i for i, name in enumerate(rows.names) if keeps_text(name, asked)} | {0}
-            frame, odd, comma = _read(rows, text, decimal or ".", codes, asked)
-        if comma and decimal is None and frame.fraction() is None:
-            decimal = ","
-        elif odd:
-            text |= odd
-        elif not in_doubt and frame.decimal is not None and (odd := _three_decimals(frame)):
-            text, in_doubt = text | odd, True
-        else:
-            return replace(frame, in_doubt=in_doubt)
+            stems = Counter(map(stem_of, rows.names))
+            for p, name in enumerate(rows.names):
+                look = look_of(name) if stems[stem_of(name)] <= _SERIES else None
+                named = look is not None and look.plain
+                named = named or names_samples(name) or names_people(name)
+                if p == 0 or not name or asked is None or name in asked or named:
+                    keep.add(p)
+            frame = _read(rows, keep, options, asked or ())
+        more = _suspects(frame) if frame.mark else set()
+        if more <= keep:
+            return frame
+        keep |= more
 
 
-def keeps_text(name: str, asked: Collection[str] | None) -> bool:
-    """Whether the cells of a column may be something else than numbers, by its name."""
-    if asked is None or name in asked or not name:
-        return True
-    look = look_of(name)
-    return (look is not None and look.plain) or names_samples(name) or names_people(name)
-
-
-def _read(
-    rows: Rows, text: set[int], decimal: str, codes: Codes, asked: Collection[str] | None
-) -> tuple[Frame, set[int], bool]:
-    """Read rows as far as they go; return the columns that are no numbers, and if 1,5 was met."""
-    at = [i for i in range(len(rows.names)) if i not in text]
-    pick = _picker(at)
-    reader = _NumberReader(decimal, codes)
-    buffer, lines = array("d"), array("q")
-    texts: dict[int, list[Any]] = {p: [] for p in sorted(text)}
-    text_rows: dict[int, list[Any]] = {}
-    odd_columns: Counter[int] = Counter()
-    odd: set[int] = set()
+def _read(rows: Rows, keep: set[int], options: ReadOptions, asked: Collection[str]) -> Frame:
+    """Read rows of cells: a column with text in it is no more tried as numbers from there on."""
+    m, codes = len(rows.names), Codes(options.na)
+    frame = Frame(rows.names, None, {}, rows.kind, "either", "line", ours=True)
+    frame.notes, frame.notices = rows.notes, rows.notices
+    decimal = options.decimal or {".": ",", ",": "."}.get(options.thousands or "", ".")
+    numbers, lines = array("d"), array("q")
+    at = [p for p in range(m) if p not in keep]
+    pick, places = _picker(at), np.array(at, dtype=np.intp)
     for line, cells in rows.rows:
-        i = len(lines)
+        i, texts, odd = len(lines), pick(cells), list[int]()
         lines.append(line)
-        for p, column in texts.items():
-            column.append(cells[p])
-        values, strange = reader.row(pick(cells))
-        buffer.frombytes(values.tobytes())
-        first = cells[0]
-        mostly = len(strange) > max(2, len(at) / 2)
-        if mostly or (asked and isinstance(first, str) and first in asked):
-            text_rows[i] = cells
-            odd_columns.update(strange)
-        else:
-            odd.update(strange)
-        if len(lines) == _SURE and (odd or max(odd_columns.values(), default=0) > _SURE / 2):
-            break
-    odd.update(j for j, n in odd_columns.items() if n > len(lines) / 2)
-    X = np.frombuffer(buffer, dtype=np.float64).reshape(len(lines), len(at))
-    if not odd and reader.met_text:
-        odd.update(_ambiguous(X))
-    frame = Frame(
-        rows.names, X, np.array(at, dtype=np.intp), texts, rows.kind, "line", lines,
-        decimal if reader.met_text else None, reader.codes, text_rows, rows.notes, rows.notices,
-        turns=True,
-    )  # fmt: skip
-    return frame, {at[j] for j in odd}, reader.comma
+        values = _quickly(texts, decimal, codes)
+        if values is None:
+            read = [codes.number(cell, decimal) for cell in texts]
+            odd = [p for p, value in zip(at, read) if value is None]
+            values = np.array([math.nan if v is None else v for v in read])
+        if frame.mark is None and (values % 1 > 0).any():
+            parts = np.flatnonzero(values % 1 > 0).tolist()
+            frame.mark = decimal if any(isinstance(texts[j], str) for j in parts) else None
+        for j in np.flatnonzero(np.isnan(values)).tolist():
+            if isinstance(texts[j], str) and at[j] not in odd and texts[j].strip():
+                frame.codes[texts[j].strip()] += 1
+        row = np.full(m, np.nan)
+        row[places] = values
+        numbers.frombytes(row.tobytes())
+        whole = isinstance(cells[0], str) and cells[0].strip() in asked
+        for p in range(m) if whole else (*keep, *odd):
+            frame.raw.setdefault(p, {})[i] = cells[p]
+        free = options.decimal is None and options.thousands is None and frame.mark is None
+        if odd and free and any(codes.kind(cells[p]) == "," for p in odd):
+            decimal = ","  # the first number with a fraction shows the mark of all
+        elif odd and len(odd) <= max(2, len(at) / 2):
+            keep = keep.union(odd)
+            at = [p for p in at if p not in keep]
+            pick, places = _picker(at), np.array(at, dtype=np.intp)
+    frame.X, frame.lines = np.frombuffer(numbers).reshape(len(lines), m), lines.tolist()
+    for p, column in frame.raw.items():
+        frame.X[list(column), p] = np.nan
+    return frame
 
 
 def _picker(positions: list[int]) -> Callable[[list[Any]], Sequence[Any]]:
@@ -295,179 +244,391 @@ def _picker(positions: list[int]) -> Callable[[list[Any]], Sequence[Any]]:
     return lambda cells: [cells[i] for i in positions]
 
 
-def _ambiguous(X: NDArray[np.float64]) -> list[int]:
-    """Return columns whose numbers may be written with thousands, or have too many digits."""
-    high = np.fmax(np.fmax.reduce(X, axis=0, initial=0), -np.fmin.reduce(X, axis=0, initial=0))
-    columns = np.flatnonzero((high >= _EXACT) & np.isfinite(high)).tolist()
-    for j in np.flatnonzero((high >= 100) & (high < 1000)).tolist():
-        part = np.abs(X[:, j][X[:, j] % 1 != 0])
-        part = part[~np.isnan(part)]
-        if (
-            len(part)
-            and part.min() >= 1
-            and (np.abs(part * 1e3 - np.rint(part * 1e3)) < 1e-6).all()
-        ):
-            columns.append(j)
-    return columns
-
-
-def _three_decimals(frame: Frame) -> set[int]:
-    """Return some columns if no number of a table shows that its marks are decimal ones."""
-    X, columns = frame.numbers, list[int]()
-    for part in column_slices(X):
-        block = np.abs(X[:, part])
-        block = np.where(np.isfinite(block) & (block % 1 != 0), block, 1.125)
-        if block.min(initial=1) < 1 or (np.abs(block * 1e3 - np.rint(block * 1e3)) > 1e-6).any():
-            return set()
-        columns += (part.start + np.flatnonzero((block != 1.125).any(axis=0))).tolist()
-    return {int(frame.at[j]) for j in columns[:3]}
-
-
-class _NumberReader:
-    """Turn rows of cells into float64; most rows are clean and are read at once.
-
-    `codes` counts what was taken as missing, `comma` is whether 1,5 was met where points were
-    expected, `met_text` whether any cell was a text.
-    """
-
-    def __init__(self, decimal: str, codes: Codes) -> None:
-        self.decimal, self.known = decimal, codes
-        self.codes: Counter[str] = Counter()
-        self.comma = self.met_text = False
-
-    def row(self, cells: Sequence[Any]) -> tuple[NDArray[np.float64], list[int]]:
-        """Return the numbers of a row, NaN where a cell is none, and where that is so."""
+def _quickly(cells: Sequence[Any], decimal: str, codes: Codes) -> NDArray[np.float64] | None:
+    """Read a row of clean numbers and usual codes at once; None if it has other cells."""
+    try:
+        joined = "\n".join(cells)
+    except TypeError:  # a spreadsheet
+        return None
+    if "_" in joined or not joined.isascii() or (decimal == "," and "." in joined):
+        return None  # Python would read 1_000 as a number
+    texts = [cell.replace(",", ".") for cell in cells] if decimal == "," else cells
+    try:
+        return np.fromiter(map(float, texts), np.float64, len(texts))
+    except ValueError:
         try:
-            joined = "\n".join(cells)
-        except TypeError:  # a spreadsheet: numbers are numbers already
-            joined = "_"
-            self.met_text = self.met_text or any(isinstance(cell, str) and cell for cell in cells)
-        else:
-            self.met_text = True
-        if "_" in joined or not joined.isascii() or (self.decimal == "," and "." in joined):
-            return self._slowly(cells)  # Python would read 1_000 as a number
-        texts = [cell.replace(",", ".") for cell in cells] if self.decimal == "," else cells
-        try:
-            values = np.fromiter(map(float, texts), np.float64, len(texts))
+            return np.array([math.nan if t in codes.usual else float(t) for t in texts])
         except ValueError:
-            usual = self.known.usual
-            try:
-                values = np.array([np.nan if t in usual else float(t) for t in texts], float)
-            except ValueError:
-                return self._slowly(cells)
-        for j in np.flatnonzero(np.isnan(values)).tolist():
-            if code := cells[j].strip():
-                self.codes[code] += 1
-        return values, []
+            return None
 
-    def _slowly(self, cells: Sequence[Any]) -> tuple[NDArray[np.float64], list[int]]:
-        values, met, odd = to_numbers(cells, self.decimal, None, self.known)
-        self.codes += met
-        if odd and self.decimal == "." and not self.comma:
-            self.comma = bool(look_at([cells[j] for j in odd], self.known).marked[","])
-        return values, odd
+
+def _suspects(frame: Frame) -> set[int]:
+    """Return columns whose marks may separate thousands; say if no number shows otherwise."""
+    X = frame.X
+    marked, three = np.zeros(X.shape[1], dtype=bool), ~np.isnan(X).all(axis=0)
+    for row in X:
+        marked |= row % 1 > 0
+        three &= three_decimals(row)
+        if not three.any():  # most tables end it at once
+            break
+    frame.doubtful = not (marked & ~three).any()
+    columns = np.flatnonzero(marked & three).tolist()
+    whole = {j: np.max(np.abs(X[X[:, j] % 1 == 0, j]), initial=0) for j in columns}
+    beside = {j for j in columns if 100 <= whole[j] < 1000}
+    return beside.union(columns[:3] if frame.doubtful else ())
 
 
 # --- data in memory ----------------------------------------------------------------------
 
 
-def from_pandas(frame: Any) -> Frame:
+def from_pandas(data: Any) -> Frame:
     """Make a frame of a pandas data frame; its index names the samples unless it counts."""
     from pandas.api import types
 
-    dtypes = list(frame.dtypes)
-    at = [
-        i
-        for i, dtype in enumerate(dtypes)
-        if types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype)
-    ]
-    kinds = {str(dtypes[i]).lower().partition("[")[0] for i in at}
-    single = bool(at) and kinds <= {"float32", "float16", "float"}
-    dtype = np.float32 if single else np.float64
-    X = (
-        frame.iloc[:, at].to_numpy(dtype=dtype, na_value=np.nan)
-        if at
-        else np.empty((len(frame), 0))
-    )
-    columns = {i: frame.iloc[:, i].astype(object) for i in set(range(len(dtypes))).difference(at)}
-    texts = {i: column.where(column.notna(), None).tolist() for i, column in columns.items()}
-    names = [as_label(name) or "" for name in frame.columns]
-    made = Frame(names, np.ascontiguousarray(X), np.array(at, dtype=np.intp), texts, "pandas")
-    index = frame.index
+    numeric = [types.is_numeric_dtype(d) and not types.is_complex_dtype(d) for d in data.dtypes]
+    at = np.flatnonzero(numeric)
+    kinds = {str(data.dtypes.iloc[i]).lower().partition("[")[0] for i in at}
+    single = bool(kinds) and kinds <= {"float32", "float16", "float"}
+    X = np.full(data.shape, np.nan, dtype=np.float32 if single else np.float64)
+    if len(at):
+        X[:, at] = data.iloc[:, at].to_numpy(dtype=X.dtype, na_value=np.nan)
+    names = [as_label(name) or "" for name in data.columns]
+    texts = [i for i, number in enumerate(numeric) if not number]
+    raw = {i: dict(enumerate(_objects(data.iloc[:, i]))) for i in texts}
+    frame = Frame(names, X, raw, "pandas", ours=True)
+    index = data.index
     if index.nlevels > 1:
         index = index.map(lambda levels: ", ".join(str(level) for level in levels))
     counts = type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)
     if not counts or index.name is not None:
-        made.ids, made.id_name = list(index), str(index.name or "index")
-    return made
+        frame.ids, frame.id_name = list(index), str(index.name or "index")
+    return frame
+
+
+def _objects(column: Any) -> list[Any]:
+    """Return the cells of a column of pandas, None where one is missing."""
+    objects = column.astype(object)
+    return list(objects.where(objects.notna(), None))
 
 
 def from_matrix(X: Any, names: Sequence[str] | None) -> Frame:
     """Make a frame of an array or a sparse matrix, all columns of which are features."""
     X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     if X.ndim != 2:
-        raise InputError(
-            f"the data are {X.ndim}-dimensional", remedy="give a matrix with a row for each sample"
-        )
-    notes = []
-    if names is None:
-        names = [f"f{j}" for j in range(X.shape[1])]
-        notes = ["the features have no names and were numbered f0, f1, …"]
-    elif len(names) != X.shape[1]:
-        raise InputError(
-            f"{len(names)} feature_names for {X.shape[1]} columns of X",
-            remedy="give one name for each column",
-        )
-    kind = "CSR" if sparse.issparse(X) else str(X.dtype)
-    named = [as_label(name) or f"column {j}" for j, name in enumerate(names)]
-    if X.dtype.kind in "biuf":
-        frame = Frame(named, checked_matrix(X), np.arange(X.shape[1]), {}, kind)
-    elif sparse.issparse(X):
-        raise InputError(f"the matrix holds {X.dtype}, not numbers")
-    else:
-        rows = [(i, row) for i, row in enumerate(X.tolist(), start=1)]
-        frame = collect(lambda: nullcontext(Rows(named, iter(rows), kind)), ReadOptions(), ())
-        frame = replace(frame, place="row", lines=None, turns=False, decimal=None)
-    frame.notes = notes
-    frame.meta = {}
-    return frame
+        what = f"the data are {X.ndim}-dimensional"
+        raise InputError(what, remedy="give a matrix with a row for each sample")
+    notes = ["the features have no names and were numbered f0, f1, …"] if names is None else []
+    names = [f"f{j}" for j in range(X.shape[1])] if names is None else list(names)
+    if len(names) != X.shape[1]:
+        what = f"{len(names)} feature_names for {X.shape[1]} columns of X"
+        raise InputError(what, remedy="give one name for each column")
+    if X.dtype.kind in "biuf" or sparse.issparse(X):
+        kind = "CSR" if sparse.issparse(X) else str(X.dtype)
+        return replace(_of_features(X, names, kind), notes=notes)
+    rows = Rows(names, iter(list(enumerate(X.tolist(), start=1))), str(X.dtype), notes)
+    frame = _read(rows, set(), ReadOptions(), ())
+    return replace(frame, samples="rows", place="row", lines=None, all_features=True)
 
 
 def from_anndata(X: Any, obs: Any, names: Sequence[Any], kind: str) -> Frame:
     """Make a frame of AnnData: a matrix, its samples and their columns in obs, its features."""
-    shape = getattr(X, "shape", ())
-    if tuple(shape) != (len(obs), len(names)):
-        raise InputError(
-            f"X is {' x '.join(map(str, shape))}, but obs names {len(obs)} samples and var "
-            f"{len(names)} features",
-            remedy="write it again",
-        )
-    named = [as_label(name) or f"column {j}" for j, name in enumerate(names)]
-    frame = Frame(named, checked_matrix(X), np.arange(len(named)), {}, kind)
-    frame.ids = [str(name) for name in obs.index]
-    frame.meta = {}
-    for name in obs.columns:
-        column = obs[name].astype(object)
-        frame.meta[str(name)] = column.where(column.notna(), None).tolist()
+    if getattr(X, "shape", ()) != (len(obs), len(names)):
+        what = f"X does not have the {len(obs)} samples of obs and the {len(names)} features of var"
+        raise InputError(what, remedy="write it again")
+    frame = replace(_of_features(X, names, kind), id_name="obs_names", ids=[*map(str, obs.index)])
+    frame.beside = {str(name): _objects(obs[name]) for name in obs.columns}
     return frame
 
 
-def checked_matrix(X: Any) -> Any:
-    """Return a matrix as floating point, with every index of a sparse one checked."""
+def _of_features(X: Any, names: Sequence[Any], kind: str) -> Frame:
+    """Make a frame of a matrix of numbers, with every index of a sparse one checked."""
     dtype = getattr(X, "dtype", None)
     if dtype is None or dtype.kind not in "biuf" or X.ndim != 2:
-        raise InputError(f"X is of type {dtype}", remedy="it must be numbers")
+        raise InputError(f"the matrix holds {dtype}, not numbers")
     if sparse.issparse(X):
         try:
             X.check_format(full_check=True)
         except ValueError as error:
-            raise InputError(
-                f"its sparse matrix is damaged ({error})", remedy="write it again"
-            ) from error
+            what = f"its sparse matrix is damaged ({error})"
+            raise InputError(what, remedy="write it again") from error
         X = X.tocsr()
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
     else:
         X = np.asarray(X)
-    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    named = [as_label(name) or f"column {j}" for j, name in enumerate(names)]
+    return Frame(named, X, {}, kind, all_features=True)
+
+
+# --- which way a table lies, and labels of a second file -----------------------------------
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels in a second file: its columns, and the row of each identifier."""
+
+    columns: dict[str, list[Any]]
+    rows: dict[str, int]
+    on: str
+    target: str
+    source: str
+
+
+def stand_up(
+    frame: Frame, roles: Roles, options: ReadOptions, labels: Labels | None
+) -> tuple[Frame, Roles]:
+    """Return the frame with samples in rows, and the roles.
+
+    Samples are in rows unless the names a caller gave are in the first column and not in the
+    header (a target, features of a model), or the other way round (identifiers).
+    """
+    turn, notes = options.transpose or frame.samples == "columns", list[str]()
+    if options.transpose is None and frame.samples == "either" and len(frame.names) > 1:
+        if why := _why_turned(frame, roles, labels):
+            notes.append(f"features are in rows, samples in columns: {why}")
+        turn = bool(why)
+    if not turn:
+        return frame, roles
+    start = int(frame.ids is None)
+    header, rows = frame.names, [as_label(cell) for cell in frame.ids or frame.cells(0)]
+    corner = header[0] if start else frame.id_name
+    known = {*rows, *frame.beside, *(labels.columns if labels else ())}
+    roles = replace(roles, drop=names_in(roles.drop, {*header, *map(str, rows)}))
+    if roles.id is not None and roles.id not in known:
+        free = options.transpose is None and frame.samples == "either"
+        if roles.id != corner and free:
+            notes.append(f"the header names the samples; there is no row {quote(roles.id)}")
+        roles = replace(roles, id=None) if roles.id == corner or free else roles
+    for role, name in roles.named().items():
+        if name in header[start:] and name not in known:
+            what = f"{quote(name)} names a column, not a row ({option(role.partition(':')[0])})"
+            remedy = f"the table has samples in rows: leave {option('transpose', True)} out"
+            raise InputError(what, remedy=remedy)
+    refuse_duplicates(header, "column", roles.drop)
+    kept = {p: header[p] for p in refuse_unnamed(frame, range(start, len(header)))}
+    if not kept:
+        raise InputError("the header names no sample", remedy="add a header line")
+    dropped = {name: "asked for" for name in kept.values() if name in roles.drop}
+    if labels is not None:
+        titles = dict(zip(header[1:], frame.beside.get("title", ())))
+        there = {n for n in kept.values() if {n, titles.get(n)} & labels.rows.keys()}
+        strange = [n for n in kept.values() if n not in there and n not in dropped]
+        if strange and there.difference(dropped):
+            notes.append(f"left out, being columns of no labelled sample: {listed(strange)}")
+            dropped |= dict.fromkeys(strange, "no label")
+    frame = frame.turned()
+    frame.pick([p - start for p, name in kept.items() if name not in dropped])
+    frame.notes, frame.dropped = [*notes, *frame.notes], dropped
+    return frame, replace(roles, drop=tuple(n for n in roles.drop if n not in dropped))
+
+
+def _why_turned(frame: Frame, roles: Roles, labels: Labels | None) -> str:
+    """Return why the features must be in rows; empty where they need not be."""
+    header = frame.names
+    down = [as_label(cell) for cell in (frame.cells(0) if frame.ids is None else frame.ids)]
+    if roles.features is not None:
+        wanted = {*roles.features}
+        across = len(wanted.intersection(header))
+        turns = across < len(wanted) and len(wanted.intersection(down)) > across
+        return "the rows have the names of the features" if turns else ""
+    if labels is not None:
+        keys = labels.rows.keys()
+        across = len(keys & set(header[frame.ids is None :]))
+        name = next((n for n in (roles.id, labels.on) if n in header), None)
+        cells = down if name is None else map(as_label, frame.cells(header.index(name)))
+        n_down = len(keys & set(cells))
+        if n_down and across >= n_down:
+            raise InputError(
+                f"the identifiers of the labels name columns ({listed(list(keys)[:2])}) as well as "
+                "rows",
+                remedy=f"say {option('transpose', True)} if the samples are in columns, "
+                f"{option('transpose', False)} if they are in rows",
+            )
+        return "the columns have the names of labelled samples" if across and not n_down else ""
+    if roles.target is None or roles.target in header or roles.target not in down:
+        return ""
+    i = down.index(roles.target)
+    row = (as_label(frame.raw.get(p, {}).get(i, frame.X[i, p])) for p in range(1, len(header)))
+    numbers = [float(text) for text in row if text and looks_numeric(text)]
+    if any(math.isfinite(v) and not v.is_integer() for v in numbers):
+        return ""  # measurements, those of a sample or of a feature, are no labels
+    return f"{quote(roles.target)} names a row"
+
+
+def _name_samples(frame: Frame, roles: Roles, labels: Labels | None) -> set[int]:
+    """Find the names of the samples; return the positions of columns that can only be names."""
+    header, upright = frame.names, not frame.all_features and frame.place != "column"
+    unnamed = upright and frame.ids is None and header[:1] in ([""], ["Unnamed: 0"])
+    place, note, reason, cells = None, "", "", frame.ids or ()
+    if roles.id is not None:
+        note = "the first column has no name and was left out, as names of rows"
+        frame.notes += [note] if unnamed and roles.id != header[0] else []
+        frame.text["id"] = as_text("id", _named_cells(frame, header, roles.id, "id"), Codes())
+        return {0} if unnamed else set()
+    if frame.ids is not None:
+        if frame.id_name in (*roles.named().values(), *header):
+            return set()
+        note = "the index was taken for sample identifiers" if upright else ""
+    elif labels is not None and labels.on in header:
+        place = header.index(labels.on)
+    elif unnamed:
+        place, note = 0, "the first column has no name and was taken for sample identifiers"
+    elif upright:
+        named = {*roles.named().values(), *roles.drop, *(roles.features or ())}
+        for p in [p for p, name in enumerate(header) if p in frame.raw and name not in named]:
+            names = [as_label(cell) for cell in frame.cells(p)]
+            text = not all(name is None or looks_numeric(name) for name in names)
+            unique = place is None and len({*names}) == len(names)
+            if unique and labels is not None and text and labels.rows.keys() & {*names}:
+                place, reason = p, "has the names that the labels have"
+            # a model lists its features, so that any other column of names is of the samples
+            elif unique and roles.features and (names_samples(header[p]) or (p == 0 and text)):
+                place = p
+    if place is None and frame.ids is None:
+        return set()
+    frame.text["id"] = [as_label(c) for c in (cells if place is None else frame.cells(place))]
+    frame.notes += [note] if note else []
+    frame.roles += [ColumnRole(header[place or 0], "id", reason)] if reason else []
+    return set() if place is None else {place}
+
+
+def join(frame: Frame, labels: Labels) -> None:
+    """Put the columns of a second file beside the samples of a table."""
+    ids = frame.text.get("id")
+    if ids is None:
+        raise InputError(
+            "the samples have no identifiers to match the labels by",
+            remedy=f"name the column that holds them with {option('id')}, or use "
+            f"{option('transpose', True)} if the features are in rows",
+        )
+    for names in (ids, frame.beside.get("title", ())):
+        rows = [labels.rows.get(key or "") for key in names]
+        if any(row is not None for row in rows):
+            break
+    else:
+        here = [key for key in ids if key is not None]
+        raise InputError(
+            f"no sample has a label: the table has {listed(here[:2])}, the labels "
+            f"{listed(list(labels.rows)[:2])}",
+            remedy="identifiers must match exactly; if they are column names of the table, "
+            f"use {option('transpose', True)}",
+        )
+    if unused := len(labels.rows) - len({row for row in rows if row is not None}):
+        frame.notes.append(f"{unused} rows of {labels.source} belong to no sample of the table")
+    frame.notes.append(f"labels come from {labels.source}, matched by {quote(labels.on)}")
+    for name, cells in labels.columns.items():
+        frame.beside[name] = [None if row is None else cells[row] for row in rows]
+
+
+# --- the columns that a caller named -------------------------------------------------------
+
+
+def as_text(role: str, cells: Sequence[Any], codes: Codes) -> list[str | None]:
+    """Return cells of a column with a role; blanks around labels stay until they are counted."""
+    if role == "id":
+        return [as_label(cell) for cell in cells]
+    return [codes.label(cell, strip=role != "target") for cell in cells]
+
+
+def pick_columns(
+    frame: Frame, roles: Roles, options: ReadOptions, labels: Labels | None, codes: Codes
+) -> tuple[str, str, str] | None:
+    """Read the columns that a caller named by their roles, and make numbers of the others."""
+    header, line = list(frame.names), "row" if frame.place == "column" else "column"
+    known = {*header, *frame.beside, *(labels.columns if labels else ())}
+    roles = replace(roles, drop=names_in(roles.drop, known))
+    behind = columns_behind(roles.features or (), known)
+    roles = replace(roles, adjust=tuple(dict.fromkeys((*roles.adjust, *behind))))
+    roles.check()
+    if labels is not None and labels.target in {*header}.difference(roles.drop, frame.beside):
+        raise InputError(
+            f"column {quote(labels.target)} is in the table and in {one_line(labels.source)}",
+            remedy=f"leave {option('labels')} out, or drop the table's with "
+            f"{option('drop', [labels.target])}",
+        )
+    remedy = f", or make them one with {option('collapse', 'mean')}, 'max' or 'first'"
+    others = {*header}.difference(roles.named().values()) if roles.collapse else roles.drop
+    what = "feature" if frame.all_features and line == "column" else line
+    refuse_duplicates(header, what, others, remedy, frame.name_lines)
+    taken = _name_samples(frame, roles, labels)
+    if labels is not None:
+        join(frame, labels)
+    columns: list[Column] = []
+    for role, name in roles.named().items():
+        if role == "id":
+            continue
+        cells = _named_cells(frame, header, name, role)
+        if role.startswith("adjust:"):
+            values = np.full(len(frame), np.nan)
+            columns.append(Column(name, values, dict(enumerate(cells)), codes))
+        else:
+            frame.text[role] = as_text(role, cells, codes)
+    if roles.group in roles.batch:
+        frame.text[f"batch:{roles.group}"] = frame.text["group"]
+    for name in roles.drop:
+        if name not in known:
+            raise _no_such_line(frame, name, "drop")
+        frame.dropped[name] = "asked for"
+    gone = {*roles.drop} if frame.all_features else {*roles.drop, *roles.named().values()}
+    if roles.features is None:
+        left = [p for p, name in enumerate(header) if p not in taken and name not in gone]
+        places = refuse_unnamed(frame, left)
+    else:
+        wanted = [n for n in roles.features if not any(made_of(n, c) for c in roles.adjust)]
+        at: dict[str, list[int]] = {name: [] for name in wanted}
+        for p, name in enumerate(header):
+            at.get(name, []).append(p)
+        if absent := [name for name in wanted if not at[name]]:
+            raise InputError(
+                f"{len(absent)} of the {len(wanted)} {line}s needed are missing: {listed(absent)}",
+                remedy="add them; names must match exactly, their order does not matter",
+            )
+        places = [p for name in wanted for p in at[name]]
+    strict = roles.features is not None or frame.all_features
+    return make_numbers(frame, places, columns, options, codes, strict=strict)
+
+
+def _named_cells(frame: Frame, header: list[str], name: str, role: str) -> list[Any]:
+    """Return the cells of a column, or of what is beside the samples."""
+    for known in (name, name.removeprefix("!").removeprefix("Sample_")):  # as GEO has it
+        if known in frame.beside:
+            return frame.beside[known]
+    if name in header and not (frame.all_features and frame.beside):
+        return frame.cells(header.index(name))
+    if frame.ids is not None and name == frame.id_name:
+        return frame.ids
+    raise _no_such_line(frame, name, role)
+
+
+def _no_such_line(frame: Frame, name: str, role: str) -> InputError:
+    """Return the error for a column or row that there is not, with the remedy for tables."""
+    line = "row" if frame.place == "column" else "column"
+    what = f"there is no {line} {quote(name)} ({option(role.partition(':')[0])})"
+    if frame.all_features and frame.beside:
+        parts = []
+        for key, cells in frame.beside.items():
+            values = list(dict.fromkeys(value for value in cells if value is not None))
+            if 1 < len(values) < len(cells):
+                parts.append(f"{quote(key)} ({listed(values, shown=3, limit=24)})")
+        usable = f"usable are {first_few(parts, most=8, between='; ')}" if parts else ""
+        remedy = f"{did_you_mean(name, list(frame.beside))} {usable}".strip()
+        what = what.replace(
+            f"{line} {quote(name)}", f"{quote(name)} among what is said of the samples"
+        )
+        return InputError(what, remedy=remedy)
+    header = [n for n in frame.names if n]
+    first = [as_label(c) for c in frame.cells(0)] if header and line == "column" else []
+    remedy = suggestion(name, header)
+    if role == "target" and name in first:
+        what = f"{quote(name)} names a row, not a column"
+        remedy = f"the table has features in rows: use {option('transpose', True)}"
+    elif header and all(map(looks_numeric, header)):
+        remedy = "the first line holds only numbers: add a line with the column names"
+    elif line == "row":
+        remedy += f"; labels may also come from a second file ({option('labels')})"
+    elif role == "target" and len(first) > 1 and not any(looks_numeric(c or "0") for c in first):
+        remedy += f"; if the features are in rows, use {option('transpose', True)} and give "
+        remedy += f"the labels in a second file ({option('labels')})"
+    return InputError(what, remedy=remedy)

@@ -20,54 +20,39 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
+from .errors import InputError, option, quote
+from .text import looks_numeric
 
-from .._notices import Action, Notice, Severity
-from .cells import column_of, column_slices
-from .errors import InputError, listed, no_such, option, quote, role_option
-from .text import looks_numeric, names_in
+Role = Literal["target", "id", "group", "batch", "covariate", "ignored", "feature"]
 
-LookRole = Literal["covariate", "batch", "ignored"]
-Keys = Mapping[LookRole, tuple[str, str]]
-
-# A word that names a column by itself: what it is called, and the role it has. Of several in one
-# name the first counts; those below, which often only qualify another, count after them.
-_KEYS: Keys = {
-    "covariate": (
-        "clinical",
-        """age ages alter edad dob birth sex sexe sexo gender geschlecht male female bmi weight
-        height stage staging grade grading gleason ecog karnofsky tnm race ethnicity smoking smoker
-        smokers alcohol menopause menopausal parity treatment treated therapy chemotherapy
-        radiotherapy dose pack packs comorbidity comorbidities diabetes hypertension education
-        purity cellularity""",
-    ),
-    "batch": (
-        "technical",
-        """batch batches plate plates run runs lane flowcell date site sites center centre hospital
-        clinic cohort study dataset institution institute country operator technician instrument
-        machine scanner platform slide well rin dv200 injection acquisition storage protocol""",
-    ),
-    "ignored": (
-        "like an outcome",
-        """os pfs dfs rfs efs dss survival survived event death dead died alive deceased vital
-        censor censored censoring censorship followup follow relapse relapsed recurrence recurred
-        progression mortality outcome prognosis""",
-    ),
+# Words that name a column by themselves, by what it looks like; and the role it has. Of several in
+# one name the first counts; weak ones, which often only qualify another, count after them.
+_STRONG_WORDS: dict[tuple[Role, str], str] = {
+    ("covariate", "clinical"): """age ages alter edad dob birth sex sexe sexo gender geschlecht male
+        female bmi weight height stage staging grade grading gleason ecog karnofsky tnm race
+        ethnicity smoking smoker smokers alcohol menopause menopausal parity treatment treated
+        therapy chemotherapy radiotherapy dose pack packs comorbidity comorbidities diabetes
+        hypertension education purity cellularity""",
+    ("batch", "technical"): """batch batches plate plates run runs lane flowcell date site sites
+        center centre hospital clinic cohort study dataset institution institute country operator
+        technician instrument machine scanner platform slide well rin dv200 injection acquisition
+        storage protocol""",
+    ("ignored", "like an outcome"): """os pfs dfs rfs efs dss survival survived event death dead
+        died alive deceased vital censor censored censoring censorship followup follow relapse
+        relapsed recurrence recurred progression mortality outcome prognosis""",
 }
-_WEAK_KEYS: Keys = {
-    "covariate": ("clinical", "status score"),
-    "batch": ("technical", "year years order"),
-    "ignored": ("like an outcome", "time day days week weeks month months response responder"),
+_WEAK_WORDS: dict[tuple[Role, str], str] = {
+    ("covariate", "clinical"): "status score",
+    ("batch", "technical"): "year years order",
+    ("ignored", "like an outcome"): """time day days week weeks month months response responder""",
+    ("ignored", "like another label"): """class label labels target diagnosis diagnose subtype
+        histology phenotype condition disease""",
 }
-_LABELS = """class label labels target diagnosis diagnose subtype histology phenotype condition
-    disease"""
 # Words that may stand beside those: units, places, people, kinds.
 _BESIDE = """a and at by coded for from in is of on or per since the to up with no nr num number
     code group groups category cat level value val total last first initial final baseline current
@@ -78,111 +63,85 @@ _BESIDE = """a and at by coded for from in is of on or per since the to up with 
     mm m2 er pr her2 type range squared free overall specific progression contact known rna dna seq
     sequencing experiment exp processing processed preparation prep freezing draw visit exam
     examination death ps performance raw years old i ii iii iv risk nodal"""
-_IDENTIFIERS = """id ids sample samples patient patients subject subjects participant participants
-    donor donors individual individuals person case specimen barcode accession mrn index idx row
-    rownames obs observation uid uuid gsm unnamed record animal mouse name names"""
-#: Whose samples must not be split between training and test.
+# Whose samples must not be split between training and test; other names of samples; and beside.
 _PEOPLE = """patient patients subject subjects participant participants donor donors individual
-    individuals person animal mouse family litter twin household mrn pt"""
+    individuals person animal mouse mrn"""
+_PEOPLE_ONLY = "family litter twin household pt"
+_SAMPLES = """id ids sample samples case specimen barcode accession index idx row rownames obs
+    observation uid uuid gsm unnamed record name names"""
 _BESIDE_ID = "no nr num number code ref key the of x y study tumor tumour hospital pt"
 # Words that still count, given values to match, where one other word is unknown.
 _TELLING = "age sex gender bmi batch plate stage grade survival date"
+_ALSO_GENES = ("run", "efs")
 # Genes of worms (age-1, sex-1) and how others are often written (BMI-1, OS-9, ID-3).
 _HYPHENED_GENE = re.compile(r"[A-Za-z]{2,4}-\d+(\.\d+)?")
-_SHORTEST = 4  # letters of a word that may have a number glued to it: batch2, but BMI1 is a gene
-# More names than this that differ in their number alone are a series of measurements: of strong
-# words (batch 1 to batch 12 are no measurements), and of those that often count something else.
-_SERIES, _WEAK_SERIES = 20, 3
-_ALSO_GENES = ("run", "efs")
 _OF_SURVIVAL = re.compile(
     r"(?i)\b(os|pfs|dfs|rfs|efs|dss)(months?|mos?|days?|years?|time|status|event|censor)\b"
 )
 _CHANGE_OF_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_WORD = re.compile(r"[^\W\d_]+\d*|\d+")
+# Words, and numbers glued to those of four letters or more: batch2, but BMI1 is a gene.
+_WORD = re.compile(r"[^\W\d_]{4,}(?=\d*)|[^\W\d_]+\d*|\d+")
+# More names than this that differ in their number alone are a series of measurements: of strong
+# words (batch 1 to batch 12 are no measurements), and of those that often count something else.
+_SERIES, _WEAK_SERIES = 20, 3
+
+_STRONG = {word: look for look, text in _STRONG_WORDS.items() for word in text.split()}
+_WEAK = {word: look for look, text in _WEAK_WORDS.items() for word in text.split()}
+_KNOWN = {*_STRONG, *_WEAK, *_BESIDE.split()}
+_PERSONS, _IDS = {*_PEOPLE.split(), *_PEOPLE_ONLY.split()}, {*_PEOPLE.split(), *_SAMPLES.split()}
+_KNOWN_IDS = {*_IDS, *_PERSONS, *_BESIDE_ID.split()}
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a name looks like: the role it suggests, in words too, and how sure that is.
+    """What a name looks like: the role it suggests, in words too, and how sure that is."""
 
-    Of more than `most` names that differ in their number alone none looks so.
-    """
-
-    role: LookRole
+    role: Role
     words: str
     plain: bool
     most: int = _SERIES
 
 
-def _table_of(keys: Keys) -> dict[str, tuple[LookRole, str]]:
-    return {w: (role, said) for role, (said, text) in keys.items() for w in text.split()}
-
-
-_STRONG, _WEAK = _table_of(_KEYS), _table_of(_WEAK_KEYS)
-_WEAK |= dict.fromkeys(_LABELS.split(), ("ignored", "like another label"))
-_KNOWN = {*_STRONG, *_WEAK, *_BESIDE.split()}
-_SURE = frozenset(_TELLING.split())
-_IDS, _PERSONS = frozenset(_IDENTIFIERS.split()), frozenset(_PEOPLE.split())
-_KNOWN_BESIDE_ID = {*_IDS, *_PERSONS, *_BESIDE_ID.split()}
-
-
 @lru_cache(maxsize=1 << 15)
 def words_of(name: str) -> tuple[str, ...]:
-    """Split a name into words in lower case: at other characters, and where case changes.
-
-    PlateID is plate and id, batch2 is batch and 2.
-    """
+    """Split a name into words in lower case: at other characters, and where case changes."""
     if _HYPHENED_GENE.fullmatch(name):
         return (name.lower(),)
-    parted = _OF_SURVIVAL.sub(r"\1 \2", name)
-    parted = _CHANGE_OF_CASE.sub(" ", parted)
-    words: list[str] = []
-    for word in _WORD.findall(parted.lower()):
-        stem = word.rstrip("0123456789")
-        if len(stem) >= _SHORTEST and stem != word:
-            words += [stem, word[len(stem) :]]
-        else:
-            words.append(word)
-    return tuple(words)
+    parted = _CHANGE_OF_CASE.sub(" ", _OF_SURVIVAL.sub(r"\1 \2", name))
+    return tuple(word for word in _WORD.findall(parted.lower()) if not word.isdigit())
 
 
 def look_of(name: str) -> Look | None:
     """Say what a name looks like, if it looks like anything but a measurement."""
-    words = [word for word in words_of(name) if not word.isdigit()]
+    words = words_of(name)
     unknown = sum(word not in _KNOWN for word in words)
     strong = [word for word in words if word in _STRONG]
+    sure = [word for word in strong if word in _TELLING.split()]
     weak = [word for word in words if word in _WEAK]
     if unknown == 0 and strong:
         return Look(*_STRONG[strong[0]], plain=len(words) > 1 or words[0] not in _ALSO_GENES)
     if unknown == 0 and weak:
         return Look(*_WEAK[weak[0]], plain=True, most=_WEAK_SERIES)
-    if unknown == 1 and _SURE.intersection(strong):
-        word = next(word for word in strong if word in _SURE)
-        return Look(*_STRONG[word], plain=False)
-    return None
+    return Look(*_STRONG[sure[0]], plain=False) if unknown == 1 and sure else None
 
 
 def names_samples(name: str) -> bool:
     """Whether a column is named like identifiers: sample, patient_id, Unnamed: 0."""
-    words = [word for word in words_of(name) if not word.isdigit()]
-    return bool(words) and not _IDS.isdisjoint(words) and _KNOWN_BESIDE_ID.issuperset(words)
+    words = words_of(name)
+    return not _IDS.isdisjoint(words) and _KNOWN_IDS.issuperset(words)
 
 
 def names_people(name: str) -> bool:
     """Whether a column is named like the people or animals that samples come from."""
-    words = [word for word in words_of(name) if not word.isdigit()]
-    return not _PERSONS.isdisjoint(words) and _KNOWN_BESIDE_ID.issuperset(words)
+    words = words_of(name)
+    return not _PERSONS.isdisjoint(words) and _KNOWN_IDS.issuperset(words)
 
 
 def looks_of(names: Sequence[str]) -> dict[int, Look]:
-    """Return what the names that look clinical or technical look like, by position.
-
-    Where many names differ in their numbers alone (day 1, day 2, ...) they are a series of
-    measurements, and look like nothing.
-    """
-    found = {i: look for i, name in enumerate(names) if (look := look_of(name)) is not None}
-    counts = Counter(stem_of(names[i]) for i in found)
-    return {i: look for i, look in found.items() if counts[stem_of(names[i])] <= look.most}
+    """Return what the names that look clinical or technical look like, by position."""
+    looks = {i: look for i, name in enumerate(names) if (look := look_of(name)) is not None}
+    counts = Counter(stem_of(names[i]) for i in looks)
+    return {i: look for i, look in looks.items() if counts[stem_of(names[i])] <= look.most}
 
 
 def stem_of(name: str) -> str:
@@ -190,60 +149,8 @@ def stem_of(name: str) -> str:
     return re.sub(r"\d+", "#", name)
 
 
-# --- what values say ---------------------------------------------------------------------
-
-_FEWEST = 4  # samples of a class below which equal values say nothing
-_RARE = 0.1  # share of the samples that have the rarer of two codes
-
-
-def is_code(column: NDArray[np.float64]) -> bool:
-    """Whether a column holds 0 and 1, or 1 and 2, each of them often enough to be a code."""
-    values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
-    return values.tolist() in ([0, 1], [1, 2]) and bool(counts.min() >= _RARE * len(column))
-
-
-def whole_columns(X: Any) -> NDArray[np.bool_]:
-    """Return which columns hold whole numbers alone, missing ones aside."""
-    if sparse.issparse(X):
-        part = np.flatnonzero(~np.isnan(X.data) & (X.data != np.floor(X.data)))
-        return np.bincount(X.indices[part], minlength=X.shape[1]) == 0
-    blocks = (X[:, part] for part in column_slices(X))
-    return np.concatenate([~(np.isfinite(b) & (b != np.floor(b))).any(axis=0) for b in blocks])
-
-
-def constant_within(X: Any, codes: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the columns that have one value in each class, and more than one in all."""
-    members = [np.flatnonzero(codes == k) for k in range(int(codes.max()) + 1)]
-    found: list[NDArray[np.intp]] = []
-    if min(map(len, members)) < _FEWEST:
-        return np.array(found, dtype=np.intp)
-    for part in column_slices(X):
-        block = X[:, part]
-        ends = [_ends(block[rows]) for rows in members]
-        low, high = (np.array(part) for part in zip(*ends))
-        same = (low == high).all(axis=0) & (low.min(axis=0) < high.max(axis=0))
-        found.append(part.start + np.flatnonzero(same))
-    return np.concatenate(found)
-
-
-def _ends(block: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the least and the largest value of each column; NaN if one is missing."""
-    if sparse.issparse(block):
-        return block.min(axis=0).toarray().ravel(), block.max(axis=0).toarray().ravel()
-    return block.min(axis=0), block.max(axis=0)
-
-
-def determines(values: Any, codes: NDArray[Any]) -> bool:
-    """Whether few values, each of them in one class only, say the class of every sample."""
-    cells = [str(value) for value in values]
-    pairs = {(cell, int(code)) for cell, code in zip(cells, codes)}
-    levels = len(set(cells))
-    return 1 < levels == len(pairs) and 3 * levels <= len(cells) >= 2 * _FEWEST
-
-
 # --- what a caller asks for ----------------------------------------------------------------
 
-Role = Literal["target", "id", "group", "batch", "covariate", "ignored", "feature"]
 IS, VERSUS = "=", " vs "  # in the name of a feature that is a level of a column
 
 
@@ -279,11 +186,7 @@ class ColumnRole:
 
 @dataclass(frozen=True)
 class Roles:
-    """The columns a caller named.
-
-    `features` are the columns to read as numbers; None is every column without another role.
-    `collapse` says how features that share a name will be made one; None refuses them.
-    """
+    """The columns a caller named."""
 
     target: str | None = None
     id: str | None = None
@@ -306,14 +209,13 @@ class Roles:
     def check(self) -> None:
         """Refuse one column in two roles."""
         seen: dict[str, str] = {}
-        more = [(role, n) for role in ("drop", "keep") for n in dict.fromkeys(getattr(self, role))]
+        more = [(role, name) for role in ("drop", "keep") for name in getattr(self, role)]
         for second, name in [*self.named().items(), *more]:
             first = seen.setdefault(name, second)
             if first != second:
-                both = f"{role_option(first)} and as {role_option(second)}"
-                raise InputError(
-                    f"column {quote(name)} is given as {both}", remedy="give each column one role"
-                )
+                both = " and as ".join(option(role.partition(":")[0]) for role in (first, second))
+                what = f"column {quote(name)} is given as {both}"
+                raise InputError(what, remedy="give each column one role")
 
 
 def made_of(feature: str, column: str) -> bool:
@@ -333,346 +235,64 @@ def columns_behind(features: Iterable[str], there: Collection[str]) -> tuple[str
     return tuple(behind)
 
 
-@dataclass
-class Draft:
-    """A table in the making: samples in rows, numbers in X, labels and names as text.
-
-    `text` has labels ("target"), identifiers ("id"), groups ("group") and batches ("batch:" and
-    their name), None where a cell is empty; `adjust` the cells of columns to adjust for; `beside`
-    the columns of text that nobody gave a role. `row` says where a sample is.
-    """
-
-    X: Any
-    names: list[str]
-    kind: str
-    text: dict[str, list[str | None]] = field(default_factory=dict)
-    adjust: dict[str, Any] = field(default_factory=dict)
-    written: dict[str, list[str | None]] = field(default_factory=dict)
-    beside: dict[str, list[str | None]] = field(default_factory=dict)
-    dropped: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    notices: list[Notice] = field(default_factory=list)
-    roles: list[ColumnRole] = field(default_factory=list)
-    covariates: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    first_column: str = ""
-    place: str = "row"
-    lines: Sequence[int] | None = None
-    titles: list[str | None] | None = None
-    n_missing: int = 0
-
-    def row(self, i: int) -> str:
-        """Say where a sample is in the file, or in the table if that has no lines."""
-        return f"{self.place} {i + 1 if self.lines is None else self.lines[i]}"
-
-    def where(self, i: int, name: str) -> str:
-        """Say where a cell is."""
-        return f"{self.row(i)}, column {quote(name)}"
-
-    def leave_out(self, name: str, role: Role, reason: str) -> None:
-        """Write down the role of a column that is no feature."""
-        self.roles.append(ColumnRole(name, role, reason))
-        if role != "id":
-            self.dropped[name] = f"{role}: {reason}"
-
-    def batches(self) -> dict[str, list[str | None]]:
-        """Return the batch variables by their names."""
-        return {r.partition(":")[2]: v for r, v in self.text.items() if r.startswith("batch:")}
-
-
 # --- roles -------------------------------------------------------------------------------
 
-_MANY = 50  # features above which a table may be wide
-_PER_LOOK = 4  # other features for each that looks clinical or technical
-_ALIKE = 0.9  # share of them that are alike
 _FEW_LEVELS = 12  # different texts of a column that sorts samples rather than naming them
-_FEW_ODD = 10  # columns of two codes among fractions that are worth a word
-_FEW_ALIKE = 3  # names that differ in their numbers alone, of columns that are no series
+REPEATS = "repeats, as patients do"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the rules ask of a column: its name, whether it holds text, its different values."""
+
+    name: str
+    text: bool
+    n: int
+    levels: int
+    whole: bool = True
+    first: bool = False
+    look: Look | None = None
+
+
+def role_of(c: Facts, wide: bool, fractions: bool, nameless: bool) -> tuple[str, str]:
+    """Return the role of a column and why: that of the first rule that fits.
+
+    `wide` and `fractions` are whether the table is wide and holds fractions, `nameless` whether
+    its samples have no names yet. Text in a small table is "refused".
+    """
+    unique, repeated = c.levels == c.n > 2, 2 < c.levels < c.n
+    sample, person = names_samples(c.name), names_people(c.name)
+    look, looks = ("", "") if c.look is None else (c.look.role, f"looks {c.look.words}")
+    plain = c.look is not None and c.look.plain
+    name = "id" if nameless and (sample or c.first) else "ignored"
+    sort = "covariate" if c.levels <= _FEW_LEVELS else "ignored"
+    rules = (
+        (c.text and unique, name, "a different text in every row"),
+        (c.text and c.levels <= 1, "ignored", "the same text in every row"),
+        (c.text and not wide, "refused", ""),
+        (c.text and (sample or person), "ignored", REPEATS),
+        (c.text and look, look, looks),
+        (c.text, sort, f"text with {c.levels} levels"),
+        (c.whole and unique and sample, name, "a different whole number in every row"),
+        (c.whole and repeated and person, "ignored", REPEATS),
+        (wide and (plain or (look and fractions and c.whole and c.levels > 1)), look, looks),
+        (not wide and plain, "feature", looks),
+    )
+    return next(((role, reason) for fits, role, reason in rules if fits), ("feature", ""))
 
 
 def role_lines(roles: Sequence[ColumnRole], n_features: int) -> list[dict[str, Any]]:
-    """Return the roles as JSON holds them: columns of one role and reason together.
-
-    Features are counted, and listed only where there is something to say about them.
-    """
+    """Return the roles as JSON holds them: columns of one role and reason together."""
     grouped: dict[tuple[Role, str], list[str]] = {}
-    for role in get_args(Role):
-        for column in roles:
-            if column.role == role:
-                grouped.setdefault((role, column.reason), []).append(column.column)
-    lines = [
+    for column in sorted(roles, key=lambda column: get_args(Role).index(column.role)):
+        grouped.setdefault((column.role, column.reason), []).append(column.column)
+    lines: list[dict[str, Any]] = [
         {"role": role, "columns": names, "count": len(names), "reason": reason}
         for (role, reason), names in grouped.items()
     ]
-    rest = n_features - sum(len(names) for (role, _), names in grouped.items() if role == "feature")
-    if rest:
-        lines.append({"role": "feature", "columns": [], "count": rest, "reason": "numbers"})
-    return lines
-
-
-def asked_roles(draft: Draft, roles: Roles, target: str | None) -> list[ColumnRole]:
-    """Return the roles that the caller gave, and that of names which are no column."""
-    given = [] if target is None else [ColumnRole(target, "target", "as asked")]
-    if "id" in draft.text and all(column.role != "id" for column in draft.roles):
-        reason = "names of the samples" if roles.id is None else "as asked"
-        given.append(ColumnRole(roles.id or "", "id", reason))
-    if "group" in draft.text:
-        given.append(ColumnRole(roles.group or "groups", "group", "as asked: never split"))
-    given += [ColumnRole(name, "batch", "asked for") for name in draft.batches()]
-    given += [ColumnRole(n, "ignored", why) for n, why in draft.dropped.items()]
-    return given
-
-
-def assign_roles(draft: Draft, roles: Roles, target: str | None) -> None:
-    """Give every column of a table its role, and leave out in place what is no feature."""
-    columns = _Columns(draft, roles)
-    draft.roles += asked_roles(draft, roles, target)
-    columns.text(target)
-    if draft.X.shape[1] == 0 and not draft.adjust:
-        raise InputError("no column of numbers is left", remedy=f"check {option('drop')}")
-    columns.identifiers()
-    columns.clinical()
-    draft.notices += [*columns.notices, *_giveaways(draft, columns)]
-    left = [i for i in range(len(draft.names)) if i not in columns.gone]
-    if not left and not draft.adjust:
-        raise InputError(
-            "no column of numbers is left as a feature",
-            remedy=f"name those to use with {option('keep')}",
-        )
-    if len(left) < len(draft.names):
-        draft.X, draft.names = draft.X[:, left], [draft.names[i] for i in left]
-    out = [c.column for c in draft.roles if draft.dropped.get(c.column, "").startswith(c.role)]
-    if out:
-        s = "column was" if len(out) == 1 else "columns were"
-        draft.notes.append(f"{len(out)} {s} left out, not being features: {listed(out)}")
-
-
-class _Columns:
-    """The columns of a table while their roles are found.
-
-    `looks` are the columns of numbers that look clinical or technical, `gone` those that are no
-    features, both by position. `whole` says which columns of a `wide` table hold whole numbers.
-    """
-
-    def __init__(self, draft: Draft, roles: Roles) -> None:
-        self.draft = draft
-        self.notices: list[Notice] = []
-        self.gone: set[int] = set()
-        there = [*draft.names, *draft.beside]
-        self.keep = set(names_in(roles.keep, set(there)))
-        for name in self.keep.difference(there):
-            raise no_such("column", name, "keep", there)
-        looks = looks_of(draft.names)
-        self.looks = {i: look for i, look in looks.items() if draft.names[i] not in self.keep}
-        n_others = len(draft.names) - len(self.looks)
-        self.wide = n_others > _MANY and n_others >= _PER_LOOK * len(self.looks)
-        self.whole = whole_columns(draft.X) if self.wide else np.zeros(0, dtype=bool)
-        if self.wide:
-            share = self._share_of_whole()
-            self.wide = max(share, 1 - share) >= _ALIKE
-        for name in draft.names:
-            if name in self.keep and (look_of(name) or names_samples(name)):
-                draft.roles.append(ColumnRole(name, "feature", "kept as asked"))
-
-    def _share_of_whole(self) -> float:
-        """Return the share of whole numbers among the columns that do not look clinical."""
-        return float(np.delete(self.whole, list(self.looks)).mean())
-
-    def text(self, target: str | None) -> None:
-        """Give columns of text a role, or refuse them."""
-        draft = self.draft
-        refused = []
-        for name, cells in draft.beside.items():
-            if name in self.keep:
-                raise InputError(
-                    f"column {quote(name)} ({option('keep')}) holds text "
-                    f"({_first_text(draft, name)})",
-                    remedy="code it as numbers",
-                )
-            look, named = look_of(name), names_samples(name)
-            first = draft.first_column == name
-            levels = len(set(cells) - {None})
-            if levels == len(cells) > 2:
-                role: Role = "ignored"
-                if "id" not in draft.text and (first or named):
-                    if target is None and first:
-                        raise InputError(
-                            f"column {quote(name)} holds text ({_first_text(draft, name)})",
-                            remedy=f"if it names the samples use {option('id', name)}, "
-                            f"if it names the features {option('transpose', True)}",
-                        )
-                    role, draft.text["id"] = "id", list(cells)
-                draft.leave_out(name, role, "a different text in every row")
-            elif levels <= 1:
-                draft.leave_out(name, "ignored", "the same text in every row")
-            elif not self.wide:
-                refused.append(name)
-            elif named or names_people(name):
-                self._people(name, levels)
-            elif look is not None:
-                self._left_out(name, look)
-            else:
-                role = "covariate" if levels <= _FEW_LEVELS else "ignored"
-                draft.leave_out(name, role, f"text with {levels} levels")
-        if refused:
-            raise _holds_text(draft, refused)
-
-    def _left_out(self, name: str, look: Look) -> None:
-        """Leave out what looks clinical or technical; a batch may be worth an audit."""
-        self.draft.leave_out(name, look.role, f"looks {look.words}")
-        if look.role == "batch" and not self.draft.batches():
-            self._notice(
-                "batch column",
-                "note",
-                f"{quote(name)} looks like a batch and is left out. Name it as the batch to see "
-                "whether the panel tells batches rather than classes.",
-                Action("batch", name, f"Audit {name} as a batch"),
-            )
-
-    def _people(self, name: str, levels: int) -> None:
-        """Leave out identifiers that repeat, and say what they may be for."""
-        self.draft.leave_out(name, "ignored", "repeats, as patients do")
-        if "group" not in self.draft.text:
-            self._notice(
-                "patients",
-                "serious",
-                f"Column {quote(name)} has {levels} values in {self.draft.X.shape[0]} samples. If "
-                "they are patients, name it as the groups: samples of one patient in training "
-                "and in test make every score too good.",
-                Action("group", name, f"Keep the samples of each {name} together"),
-            )
-
-    def _notice(self, code: str, severity: Severity, text: str, *actions: Action) -> None:
-        self.notices.append(Notice(code, severity, text, actions))
-
-    def identifiers(self) -> None:
-        """Find whole numbers that only name samples or the people they come from."""
-        draft = self.draft
-        for i, name in enumerate(draft.names):
-            if name in self.keep or not (names_samples(name) or names_people(name)):
-                continue
-            column = column_of(draft.X, i)
-            if not np.array_equal(column, np.floor(column)):
-                continue
-            written = draft.written.get(name) or [f"{value:.0f}" for value in column]
-            levels = len(set(written))
-            if levels == len(column) > 2 and names_samples(name):
-                role: Role = "ignored" if "id" in draft.text else "id"
-                draft.text.setdefault("id", list(written))
-                self.gone.add(i)
-                draft.leave_out(name, role, "a different whole number in every row")
-            elif 2 < levels < len(column) and names_people(name):
-                self.gone.add(i)
-                self._people(name, levels)
-
-    def clinical(self) -> None:
-        """Leave out what looks clinical or technical among like columns; else list it."""
-        draft = self.draft
-        looks = {i: look for i, look in self.looks.items() if i not in self.gone}
-        if self.wide:
-            fractions = self._share_of_whole() <= 0.5
-            for i, look in looks.items():
-                if look.plain or (fractions and self.whole[i] and not self._constant(i)):
-                    self.gone.add(i)
-                    self._left_out(draft.names[i], look)
-            if fractions:
-                self._odd(looks)
-            return
-        plain = {draft.names[i]: look for i, look in looks.items() if look.plain}
-        for name, look in plain.items():
-            draft.roles.append(ColumnRole(name, "feature", f"looks {look.words}"))
-        if plain:
-            outcome = any(look.role == "ignored" for look in plain.values())
-            words = " or ".join(dict.fromkeys(look.words for look in plain.values()))
-            one = len(plain) == 1
-            look_like = f"{listed(plain)} {'looks' if one else 'look'} {words}"
-            are = "it is a feature" if one else "they are features"
-            self._notice(
-                "roles",
-                "caution" if outcome else "note",
-                f"{look_like}. In a table of few or unlike columns {are} like the others; drop "
-                "what is not to be predicted from.",
-                *(Action("drop", name, f"Leave {name} out") for name in plain),
-            )
-
-    def _odd(self, looks: Collection[int]) -> None:
-        """Name the few columns of two codes among columns with fractions; they stay features."""
-        draft = self.draft
-        odd: list[str] = []
-        series = Counter(map(stem_of, draft.names)) if self.whole.any() else Counter()
-        for i in np.flatnonzero(self.whole).tolist():
-            name = draft.names[i]
-            if i in looks or i in self.gone or name in self.keep:
-                continue
-            if series[stem_of(name)] <= _FEW_ALIKE and is_code(column_of(draft.X, i)):
-                odd.append(name)
-            if len(odd) > _FEW_ODD:
-                return
-        for name in odd:
-            draft.roles.append(ColumnRole(name, "feature", "two codes only"))
-        if odd:
-            self._notice(
-                "roles",
-                "caution",
-                f"{listed(odd)} {'has' if len(odd) == 1 else 'have'} two codes only, unlike the "
-                "other features: if that is no measurement, drop it.",
-                *(Action("drop", name, f"Leave {name} out") for name in odd),
-            )
-
-    def _constant(self, i: int) -> bool:
-        column = column_of(self.draft.X, i)
-        return bool(np.nanmin(column) == np.nanmax(column))
-
-
-def _giveaways(draft: Draft, columns: _Columns) -> Iterator[Notice]:
-    """Name columns whose values say the class: copies of the label, or batches of one class."""
-    labels = draft.text.get("target")
-    if labels is None:
-        return
-    codes = np.unique([str(label) for label in labels], return_inverse=True)[1]
-    copies = [int(i) for i in constant_within(draft.X, codes)]
-    codes_of_few = [i for i in {*columns.looks, *columns.gone} if i not in copies]
-    copies += [i for i in codes_of_few if determines(column_of(draft.X, i), codes)]
-    features = [draft.names[i] for i in sorted(copies) if i not in columns.gone]
-    others = [draft.names[i] for i in sorted(copies) if i in columns.gone]
-    others += [name for name, cells in draft.beside.items() if determines(cells, codes)]
-    if features:
-        yield Notice(
-            "leak",
-            "serious",
-            f"The values of {listed(features)} tell the class of every sample: if this is the "
-            "label under another name, or was measured after it was known, drop it.",
-            tuple(Action("drop", name, f"Leave {name} out") for name in features),
-        )
-    for name in others:
-        look = look_of(name)
-        if look is not None and look.role == "batch":
-            yield Notice(
-                "leak",
-                "serious",
-                f"Each value of {quote(name)} occurs in one class only: what is found may tell "
-                "these apart rather than the classes.",
-            )
-
-
-def _first_text(draft: Draft, name: str) -> str:
-    """Quote the first text of a column, and say where it is."""
-    cells = draft.beside[name]
-    row = next(i for i, cell in enumerate(cells) if cell is not None)
-    return f"{quote(cells[row])} on {draft.row(row)}"
-
-
-def _holds_text(draft: Draft, names: list[str]) -> InputError:
-    """Refuse text that may be meant as a feature; the remedy depends on what it looks like."""
-    one = len(names) == 1
-    line = "row" if draft.place == "column" else "column"
-    what = f"{line} {listed(names)} holds" if one else f"{line}s {listed(names)} hold"
-    it = "it" if one else "them"
-    remedy = f"leave {it} out with {option('drop', names)}, have {it} in every panel with "
-    remedy += f"{option('adjust', names)}, or code {it} as numbers"
-    people = [name for name in names if names_people(name) or names_samples(name)]
-    if people:
-        remedy = f"{option('group', people[0])} keeps the samples of each together; else {remedy}"
-    return InputError(f"{what} text ({_first_text(draft, names[0])})", remedy=remedy)
+    rest = n_features - sum(line["count"] for line in lines if line["role"] == "feature")
+    plain = {"role": "feature", "columns": [], "count": rest, "reason": "numbers"}
+    return [*lines, plain] if rest else lines
 
 
 # --- columns that may hold the classes -----------------------------------------------------
@@ -705,11 +325,7 @@ class Candidate:
 
 
 def candidates(columns: Mapping[str, Sequence[str | None]], rows: bool = False) -> list[Candidate]:
-    """Return the columns of labels that may hold the classes, the likeliest first.
-
-    They have few values, each of them more than once. Names that say so come first, then text,
-    then codes; what looks clinical or technical and what names samples comes last.
-    """
+    """Return the columns of labels that may hold the classes, the likeliest first."""
     ranked: list[tuple[tuple[bool, bool, bool], Candidate]] = []
     for name, cells in columns.items():
         counts = Counter(cell for cell in cells if cell is not None)
@@ -723,11 +339,9 @@ def candidates(columns: Mapping[str, Sequence[str | None]], rows: bool = False) 
         ranked.append((rank, Candidate(name, dict(sorted(counts.items())), rows)))
     ranked.sort(key=lambda pair: pair[0])
     fit = [rank for rank, _ in ranked if not rank[0] and not (rank[1] and rank[2])]
-    sure = bool(fit) and ranked[0][0] == fit[0] and (not fit[0][1] or len(fit) == 1)
-    return [
-        Candidate(c.name, c.counts, c.in_row, proposed=sure and i == 0)
-        for i, (_, c) in enumerate(ranked)
-    ]
+    if fit and ranked[0][0] == fit[0] and (not fit[0][1] or len(fit) == 1):
+        ranked[0] = (fit[0], replace(ranked[0][1], proposed=True))
+    return [candidate for _, candidate in ranked]
 
 
 # --- the class of interest -----------------------------------------------------------------

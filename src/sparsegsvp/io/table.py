@@ -7,14 +7,15 @@ labels, gives columns their roles and makes numbers of cells.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -24,24 +25,21 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._notices import Notice
-from .._validate import check_choice
-from .cells import Codes, as_label, codes_of, describe_codes, mark_missing
-from .checks import check, note_values, spelling_key
-from .draft import COLLAPSE, Labels, append_covariates, as_text, collapse, draft_of, read_labels
-from .errors import InputError, listed, locating, one_line, option, quote, role_option
-from .formats import digest_of, existing_file, read_frame, shown_name, stored_matrix
-from .frame import Frame, from_anndata, from_matrix, from_pandas
-from .roles import (
-    IS,
-    VERSUS,
-    Candidate,
-    ColumnRole,
-    Draft,
-    Roles,
-    candidates,
-    guess_positive,
-    role_lines,
-)  # fmt: skip
+from .cells import Codes, append_covariates, as_label, collapse_names, mark_missing, spelling_key
+from .checks import check, note_values, notice
+from .errors import InputError, guarded, listed, locating, one_line, option, quote
+from .formats import existing_file, read_frame, read_labels, shown_name, stored_matrix
+from .frame import (
+    Frame,
+    Labels,
+    as_text,
+    from_anndata,
+    from_matrix,
+    from_pandas,
+    pick_columns,
+    stand_up,
+)
+from .roles import IS, VERSUS, Candidate, ColumnRole, Roles, candidates, guess_positive, role_lines
 from .text import ReadOptions
 
 
@@ -55,21 +53,15 @@ class Table:
         The numbers; NaN where a value is missing. float32 stays float32.
     feature_names : tuple of str
         One name for each column of X. Columns that are adjusted for come last.
-    y : ndarray of shape (n_samples,) of str, or None
-        Labels, as text.
-    sample_names : ndarray of shape (n_samples,) of str, or None
-        Sample identifiers.
-    groups : ndarray of shape (n_samples,) of str, or None
-        Groups (patients) that must not be split between training and test.
+    y, sample_names, groups : ndarray of shape (n_samples,) of str, or None
+        Labels, identifiers, and groups (patients) that are never split.
     target, positive : str or None
         The column the labels came from, and the class of interest.
     source, digest : str
         The file's name and the SHA-256 of its bytes; for data in memory a word such as
         "data frame" and the SHA-256 of values, names and labels.
-    record : tuple of str
-        What was read and done, in sentences.
-    notices : tuple of Notice
-        What looks odd, with what would see to it.
+    record, notices : tuple of str, tuple of Notice
+        What was read and done, in sentences; what looks odd, with what would see to it.
     dropped : dict of str to str
         Columns left out, with the reason.
     n_missing : int
@@ -81,23 +73,16 @@ class Table:
     covariates : dict of str to tuple of str
         The features that columns to adjust for became, by the name of the column.
 
-    See Also
-    --------
-    read_table : Makes one from a file.
-    make_table : Makes one from a data frame, an array or AnnData.
-
     Examples
     --------
-    >>> import tempfile, pathlib
-    >>> from sparsegsvp.io import read_table
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "a.csv"
-    ...     _ = path.write_text("gene1,gene2,class\\n1,0.5,ill\\n2,NA,well\\n3,1.5,ill\\n")
-    ...     table = read_table(path, target="class")
+    >>> import pandas as pd
+    >>> from sparsegsvp.io import make_table
+    >>> frame = pd.DataFrame({"a": [1, 2, 3], "b": [0.5, None, 1.5], "class": ["ill", "no", "ill"]})
+    >>> table = make_table(frame, target="class")
     >>> table.X.shape, table.class_counts(), table.n_missing
-    ((3, 2), {'ill': 2, 'well': 1}, 1)
+    ((3, 2), {'ill': 2, 'no': 1}, 1)
     >>> table.classes, table.positive_class
-    (('ill', 'well'), 'ill')
+    (('ill', 'no'), 'ill')
     """
 
     X: Any
@@ -136,17 +121,13 @@ class Table:
     def labels(self) -> NDArray[np.str_]:
         """The labels as a NumPy array of text; `InputError` if there are none."""
         if self.y is None:
-            raise InputError(
-                "there are no labels", where=self.source, remedy=f"name them: {option('target')}"
-            )
+            remedy = f"name them: {option('target')}"
+            raise InputError("there are no labels", where=self.source, remedy=remedy)
         return np.array([str(label) for label in self.y])
 
     @property
     def positive_class(self) -> str | None:
-        """The class of interest: the one named, or the one that `guess_positive` takes.
-
-        None if there are more than two classes.
-        """
+        """The class of interest, named or guessed; None if there are more than two classes."""
         if len(self.classes) != 2:
             return None
         return guess_positive(self.classes) if self.positive is None else self.positive
@@ -220,54 +201,41 @@ def read_table(
     ----------
     path : path-like
         The file.
-    target : str or None, default=None
-        The column of labels (in ``obs`` for AnnData). Rows with an empty cell, NA, NaN or null
-        there are left out and counted.
-    positive : str or None, default=None
-        The class of interest; it must occur.
+    target, positive : str or None, default=None
+        The column of labels (in ``obs`` for AnnData), and the class of interest. Samples with an
+        empty cell, NA, NaN or null for a label are left out and counted.
     id, group : str or None, default=None
-        Columns of sample identifiers and of groups. A first column without a name, the
-        index of a pandas frame and the ``obs_names`` of AnnData are identifiers by
-        themselves.
+        Columns of sample identifiers and of groups. A first column without a name, the index of
+        a pandas frame and the ``obs_names`` of AnnData are identifiers by themselves.
     batch : str or sequence of str, default=()
-        Columns that say where or when samples were measured. They are no features, and are
-        audited when a panel is evaluated.
+        Columns that say where or when samples were measured: no features, but audited.
     adjust : str or sequence of str, default=()
         Columns to adjust for, such as age and sex: features that are in every panel, and follow
-        all others. Numbers stay as they are; of text, all levels but the first become features of
-        0 and 1, such as "sex=M vs F".
-    drop : str or sequence of str, default=()
-        Columns to leave out. "a,b,c" stands for three, unless a column is called so.
-    keep : str or sequence of str, default=()
-        Columns that are features although they look clinical or technical: in a wide table of
-        like columns an age, a batch or a survival time is left out otherwise. "a,b" is two.
+        all others. Of text, all levels but the first become 0 and 1, such as "sex=M vs F".
+    drop, keep : str or sequence of str, default=()
+        Columns to leave out, and columns that are features although they look clinical or
+        technical, which are left out of a wide table otherwise. "a,b" is two, unless one is
+        called so.
     features : sequence of str or None, default=None
-        Read only these columns, in this order; all others are ignored. Missing ones are
-        an error that lists them.
-    labels : path-like or None, default=None
-        A second file with the labels (and groups), matched by identifier.
-    on : str or None, default=None
-        The column of identifiers in `labels`; in the table too, unless `id` says otherwise.
+        Read exactly these columns, in this order; missing ones are an error that lists them.
+    labels, on : path-like and str, or None, default=None
+        A second file with the labels (and groups), matched by identifier, and the column of
+        identifiers in it; in the table too, unless `id` says otherwise.
     transpose : bool or None, default=None
         Whether features are in rows: the first column names them and the header the samples.
-        `target`, `group` and `drop` are then names of rows; `id` too, or the name of the
-        first column. None finds out: they are if `target` or most of `features` are names of
-        rows and not of columns, or if the identifiers of `labels` are names of columns and
-        not of samples in rows. They always are in a series matrix of GEO, where `target`,
-        `id` and `group` name what the file says of its samples, such as "title" or the key
-        of a characteristic.
+        `target`, `group` and `drop` are then names of rows. None finds out: they are if `target`
+        or most of `features` name rows, or the identifiers of `labels` columns. They always are
+        in a series matrix of GEO, where `target`, `id` and `group` name what the file says of its
+        samples, such as "title" or the key of a characteristic.
     na : str, sequence of str or None, default=None
         More codes for missing values, such as "n.m." or -999; a text with commas has several.
         In columns of numbers the usual ones, in capitals or not, are known: NA, N/A, n.a., NaN,
         null, none, missing, ?, ., -, and those for values below detection: ND, n.d., LOD, <LOD.
     collapse : {"mean", "max", "first"} or None, default=None
         Make one feature of those that share a name: the mean of their values, the one with
-        the largest mean over the samples of this file, or the first. Without it they are
-        refused.
-    layer : str or None, default=None
-        A layer of an AnnData file instead of its X.
-    sheet : str or None, default=None
-        A sheet of a workbook instead of the first that is not hidden.
+        the largest mean over the samples of this file, or the first. None refuses them.
+    layer, sheet : str or None, default=None
+        A layer of an AnnData file instead of its X; a sheet instead of the first not hidden.
     log2 : bool, default=False
         Take ``log2(max(x, 1))`` of every value but those adjusted for.
     separator, decimal, thousands, encoding : str or None, default=None
@@ -301,48 +269,32 @@ def read_table(
     array([[1.5, 2. ],
            [0.5, 4. ]])
     """
+    roles, options = _request(locals())
     file = existing_file(path)
-    roles = _roles(target, id, group, batch, adjust, drop, keep, features, collapse)
-    options = ReadOptions(
-        separator, decimal, thousands, encoding, sheet, layer, transpose, codes_of(na)
-    )
-    if labels is None and on is not None:
-        raise InputError(
-            f"{option('on')} names a column of the file given with {option('labels')}",
-            where=file.name,
-        )
-    joined = None if labels is None else read_labels(existing_file(labels), on, target, options)
-    with locating(shown_name(file)):
-        frame = read_frame(file, options, _asked(roles, on))
-    return _table_of(
-        frame, roles, options, joined, shown_name(file), positive, log2, digest=digest_of(file)
-    )
+    joined, source = None, shown_name(file)
+    if labels is not None:
+        joined = read_labels(existing_file(labels), on, target, options)
+    elif on is not None:
+        what = f"{option('on')} names a column of the file given with {option('labels')}"
+        raise InputError(what, where=source)
+    behind = {name.partition(IS)[0] for name in roles.features or () if VERSUS in name}
+    with locating(source):
+        frame = read_frame(file, options, {*roles.named().values(), *behind, on or ""})
+        with guarded("a file"), open(file, "rb") as handle:
+            digest = hashlib.file_digest(handle, "sha256").hexdigest()
+    return _table_of(frame, roles, options, joined, source, positive, log2, digest=digest)
 
 
 def make_table(
     data: Any,
     y: Any = None,
     *,
-    target: str | None = None,
-    positive: Any = None,
-    id: str | None = None,
     ids: Any = None,
-    group: str | None = None,
     groups: Any = None,
     batch: Any = (),
-    adjust: str | Sequence[str] = (),
-    drop: str | Sequence[str] = (),
-    keep: str | Sequence[str] = (),
-    features: Sequence[str] | None = None,
     feature_names: Sequence[str] | None = None,
-    na: str | Sequence[str] | None = None,
-    collapse: str | None = None,
-    layer: str | None = None,
-    log2: bool = False,
-    decimal: str | None = None,
-    thousands: str | None = None,
     source: str = "",
-    **reading: Any,
+    **options: Any,
 ) -> Table:
     """Make a checked table of whatever holds the data.
 
@@ -355,36 +307,24 @@ def make_table(
     data : path-like, data frame, array-like, sparse matrix, AnnData or Table
         A file is read by `read_table`; a pandas or polars data frame, a matrix or AnnData is
         taken as it is in memory; a `Table` is returned.
-    y : array-like of shape (n_samples,) or None, default=None
-        Labels, unless `target` names them. A matrix needs them. An empty or missing one
-        leaves the sample out.
-    target, positive, id, group : str or None, default=None
-        As in `read_table`. The index of a pandas frame, unless it counts 0, 1, ..., and the
-        ``obs_names`` of AnnData are identifiers by themselves.
-    ids, groups : array-like of shape (n_samples,) or None, default=None
-        Identifiers and groups that are not in `data`.
+    y, ids, groups : array-like of shape (n_samples,) or None, default=None
+        Labels, identifiers and groups that are not in `data`. A matrix needs `y`.
     batch : str, sequence of str, or mapping from name to array-like, default=()
         Columns that say where or when samples were measured, or such values under their names
         if they are not in `data`; see `read_table`.
-    adjust, drop, keep, features, na, collapse, layer, log2, decimal, thousands
-        Which columns are features, and how they are read, as in `read_table`.
     feature_names : sequence of str or None, default=None
         Names of the columns of a matrix; f0, f1, ... by default.
     source : str, default=""
         What to call data in memory; "data frame" and the like by default.
-    **reading
-        More of `read_table`'s parameters, for a file.
+    **options
+        Those of `read_table`: all of them for a file, and for data in memory all but those that
+        say how a file is read.
 
     Returns
     -------
     Table
         The same as if the data had been written to a file and read, but for `source`,
         `digest` and the wording of `record`.
-
-    Raises
-    ------
-    InputError
-        A ValueError whose one line says what is wrong, and what to do.
 
     Examples
     --------
@@ -397,237 +337,168 @@ def make_table(
     >>> make_table(frame[["g1", "g2"]].to_numpy(), frame["class"]).feature_names
     ('f0', 'f1')
     """
+    if unknown := options.keys() - inspect.signature(read_table).parameters:
+        raise TypeError(f"make_table has no parameter {', '.join(sorted(unknown))}")
     apart = dict(batch) if isinstance(batch, Mapping) else {}
+    options = {n: v for n, v in options.items() if v is not None and v != ()}
+    options |= {"batch": batch} if len(batch) and not apart else {}
     arrays = {"target": ("y", y), "id": ("ids", ids), "group": ("groups", groups)}
     arrays |= {f"batch:{name}": ("batch", values) for name, values in apart.items()}
     arrays = {role: pair for role, pair in arrays.items() if pair[1] is not None}
-    named: dict[str, Any] = {
-        "target": target, "id": id, "group": group, "batch": () if apart else batch,
-        "adjust": adjust, "drop": drop, "keep": keep, "features": features, "collapse": collapse,
-    }  # fmt: skip
-    others: dict[str, Any] = {
-        "na": na, "layer": layer, "decimal": decimal, "thousands": thousands,
-    }  # fmt: skip
-    of_memory = [pair[0] for pair in arrays.values()]
+    of_memory = [name for name, _ in arrays.values()]
     of_memory += ["feature_names"] * (feature_names is not None) + ["source"] * bool(source)
     if isinstance(data, Table):
-        given = [k for k, v in {**named, **others, "positive": positive, **reading}.items() if v]
-        _refuse([*of_memory, *given], "a Table is taken as it is")
+        _refuse([*of_memory, *options], "a Table is taken as it is")
         return data
     if isinstance(data, str | PathLike):
         with locating(str(data)):
             _refuse(of_memory, "a file holds its own labels and names")
-        return read_table(data, positive=positive, log2=log2, **named, **others, **reading)
-    frame_of, kind = _reader_of(data)
-    with locating(source or kind):
-        _refuse(reading, "the data are in memory")
+        return read_table(data, **options)
+    kind = _kind_of(data)
+    source = source or kind
+    with locating(source):
+        _refuse([n for n in options if n in _OF_FILES], "the data are in memory")
         for role, (name, _) in arrays.items():
-            if named.get(role) is not None and role in ("target", "id", "group"):
-                both = f"{option(role)} and {option(name)} are both given"
-                raise InputError(both, remedy="leave one of them out")
+            if role in options:
+                _refuse([role], f"{option(role)} and {option(name)} are both given")
+        roles, reading = _request(options)
+        layer = reading.layer
         if layer is not None and kind != "AnnData":
             raise InputError(f"{option('layer')} is for AnnData")
-        if feature_names is not None and frame_of is not from_matrix:
-            _refuse(["feature_names"], "the columns have names")
-        roles = _roles(**named)
-        options = ReadOptions(decimal=decimal, thousands=thousands, layer=layer, na=codes_of(na))
-        if frame_of is from_matrix:
+        if kind == "AnnData":
+            matrices = {"layers": data.layers} | ({} if data.X is None else {"X": data.X})
+            X = stored_matrix(matrices, layer)
+            _kind_of(X)  # refuses what is lazy
+            X, kept = X[:] if data.isbacked else X, f"layer {layer}" if layer else "in memory"
+            frame = from_anndata(X, data.obs, list(data.var_names), kept)
+        elif kind == "data frame":
+            _refuse(["feature_names"] * (feature_names is not None), "the columns have names")
+            # of polars
+            frame = from_pandas(data.to_pandas() if hasattr(data, "to_pandas") else data)
+        else:
             for role, name in roles.named().items():
-                raise InputError(
-                    f"a matrix has no column {quote(name)} ({role_option(role)})",
-                    remedy="give a data frame, or an array for it",
-                )
+                what = f"a matrix has no column {quote(name)} ({option(role.partition(':')[0])})"
+                raise InputError(what, remedy="give a data frame, or an array for it")
             if y is None:
                 raise InputError("there are no labels", remedy=f"give them as {option('y')}")
             frame = from_matrix(data, feature_names)
-        else:
-            frame = _annotated(data, layer) if kind == "AnnData" else frame_of(data)
-        codes = Codes(options.na)
-        text = {role: _given(*pair, role, codes, len(frame)) for role, pair in arrays.items()}
-    if y is not None:
-        named["target"] = str(getattr(y, "name", None) or "y")
-    return _table_of(
-        frame, roles, options, None, source or kind, as_label(positive), log2, text=text,
-        target=named["target"],
-    )  # fmt: skip
+        codes = Codes(reading.na)
+        for role, (name, values) in arrays.items():
+            cells = values.to_list() if hasattr(values, "to_list") else np.asarray(values).tolist()
+            if not isinstance(cells, list) or any(isinstance(cell, list) for cell in cells):
+                raise InputError(f"{option(name)} must be one-dimensional")
+            if len(cells) != len(frame):
+                what = f"{option(name)} has {len(cells)} values for {len(frame)} samples"
+                raise InputError(what, remedy="give one for each row")
+            frame.text[role] = as_text(role, cells, codes)
+    target = str(getattr(y, "name", None) or "y") if y is not None else roles.target
+    positive, log2 = as_label(options.get("positive")), bool(options.get("log2"))
+    return _table_of(frame, roles, reading, None, source, positive, log2, target=target)
 
 
-def _refuse(names: Collection[str], why: str) -> None:
+_OF_FILES = ("labels", "on", "transpose", "sheet", "separator", "encoding")
+
+
+def _refuse(names: Sequence[str], why: str) -> None:
     """Refuse parameters that data of this kind cannot have."""
     if names:
         raise InputError(why, remedy=f"leave {', '.join(map(option, names))} out")
 
 
-def _reader_of(data: Any) -> tuple[Any, str]:
-    """Return what makes a frame of data in memory, and what messages call them."""
+def _kind_of(data: Any) -> str:
+    """Return what messages call data in memory; refuse what is not there yet."""
     if hasattr(data, "__dask_graph__") or type(data).__name__ == "LazyFrame":
         raise InputError("the data are not in memory yet", remedy="compute or collect them")
     # by name: whoever has such data has imported the package, others need not have it
     packages = {cls.__module__.partition(".")[0] for cls in type(data).__mro__}
     if "anndata" in packages and hasattr(data, "obs"):
-        return None, "AnnData"
+        return "AnnData"
     if packages & {"pandas", "polars"} and hasattr(data, "columns"):
-        convert = getattr(data, "to_pandas", None)  # of polars
-        return (lambda frame: from_pandas(convert() if convert else frame)), "data frame"
-    return from_matrix, "sparse matrix" if sparse.issparse(data) else "array"
+        return "data frame"
+    return "sparse matrix" if sparse.issparse(data) else "array"
 
 
-def _annotated(adata: Any, layer: str | None) -> Frame:
-    matrices = {"layers": adata.layers} | ({} if adata.X is None else {"X": adata.X})
-    X = stored_matrix(matrices, layer)
-    _reader_of(X)  # refuses what is lazy
-    X = X[:] if adata.isbacked else X
-    kind = "in memory" if layer is None else f"layer {layer}"
-    return from_anndata(X, adata.obs, list(adata.var_names), kind)
-
-
-def _given(name: str, values: Any, role: str, codes: Codes, n: int) -> list[str | None]:
-    """Return labels, identifiers, groups or batches that the parameter `name` gave, as text."""
-    cells = values.to_list() if hasattr(values, "to_list") else np.asarray(values).tolist()
-    if not isinstance(cells, list) or any(isinstance(cell, list) for cell in cells):
-        raise InputError(f"{option(name)} must be one-dimensional")
-    if len(cells) != n:
-        raise InputError(
-            f"{option(name)} has {len(cells)} values for {n} samples",
-            remedy="give one for each row",
-        )
-    return as_text(role, cells, codes)
-
-
-def _roles(
-    target: str | None,
-    id: str | None,
-    group: str | None,
-    batch: Any,
-    adjust: Any,
-    drop: Any,
-    keep: Any,
-    features: Sequence[str] | None,
-    collapse: str | None,
-) -> Roles:
-    """Return the roles that a caller gave; several columns are a name, or several."""
-    try:
-        if collapse is not None:
-            check_choice(option("collapse"), collapse, tuple(COLLAPSE))
-    except ValueError as error:
-        raise InputError(str(error)) from None
-    several: dict[str, tuple[str, ...]] = {}
-    for name, given in {"batch": batch, "adjust": adjust, "drop": drop, "keep": keep}.items():
-        names = (given,) if isinstance(given, str) else given
+def _request(given: Mapping[str, Any]) -> tuple[Roles, ReadOptions]:
+    """Return the roles and how to read, of all parameters; several columns may be one name."""
+    roles = {f.name: given[f.name] for f in fields(Roles) if given.get(f.name) is not None}
+    for name in ("batch", "adjust", "drop", "keep"):
+        names = roles.get(name, ())
+        names = (names,) if isinstance(names, str) else names
         if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
             more = ", or give values under a name, as {'plate': values}" if name == "batch" else ""
-            raise InputError(
-                f"{option(name)} is a {type(given).__name__}", remedy=f"name columns{more}"
-            )
-        several[name] = tuple(names)
-    wanted = None if features is None else tuple(features)
-    return Roles(target, id, group, **several, features=wanted, collapse=collapse)
-
-
-def _asked(roles: Roles, on: str | None) -> set[str]:
-    """Return the names of all columns whose cells have to stay as they are written."""
-    behind = {name.partition(IS)[0] for name in roles.features or () if VERSUS in name}
-    return {*roles.named().values(), *behind} | ({on} if on else set())
-
-
-# --- from a frame to a table ---------------------------------------------------------------
+            what = f"{option(name)} is a {type(names).__name__}"
+            raise InputError(what, remedy=f"name columns{more}")
+        roles[name] = tuple(dict.fromkeys(names))
+    roles |= {"features": tuple(roles["features"])} if "features" in roles else {}
+    reading = {f.name: given[f.name] for f in fields(ReadOptions) if given.get(f.name) is not None}
+    return Roles(**roles), ReadOptions(**reading)
 
 
 def _table_of(
-    frame: Frame,
-    roles: Roles,
-    options: ReadOptions,
-    joined: Labels | None,
-    source: str,
-    positive: str | None,
-    log2: bool,
-    *,
-    digest: str = "",
-    text: dict[str, list[str | None]] | None = None,
-    target: str | None = None,
-) -> Table:
+    frame: Frame, roles: Roles, options: ReadOptions, labels: Labels | None, source: str,
+    positive: str | None, log2: bool, *, digest: str = "", target: str | None = None,
+) -> Table:  # fmt: skip
     """Make a table of any frame: turn it, join labels, give roles, make numbers, check."""
-    draft, roles = draft_of(frame, roles, options, joined, source)
-    draft.text |= text or {}
-    if roles.group in roles.batch:
-        draft.text[f"batch:{roles.group}"] = draft.text["group"]
-    target = target or (roles.target if joined is None else joined.target)
+    codes = Codes(options.na)
     with locating(source):
-        digest = digest or _digest_of(draft)
-        codes = Codes(options.na)
-        draft.X, met = mark_missing(draft.X, codes.numbers, in_place=frame.lines is not None)
-        if met:
-            draft.notes.append(describe_codes(met))
-        collapse(draft, roles.collapse)
-        positive = check(draft, roles, target, positive)
-        append_covariates(draft, roles, codes)
-        note_values(draft)
-        opening = f"read {draft.X.shape[0]} samples and {draft.X.shape[1]} features from {source}"
-        table = _finished(draft, f"{opening} ({draft.kind})", source, digest, target, positive)
+        if labels is not None:
+            roles = replace(roles, target=labels.target)
+        frame, roles = stand_up(frame, roles, options, labels)
+        first = frame.names[0] if frame.names and frame.place != "column" else ""
+        if doubt := pick_columns(frame, roles, options, labels, codes):
+            mark, where, text = doubt
+            whole = text.replace(mark, "")
+            frame.notices.append(notice("thousands", mark, text=text, where=where, whole=whole))
+        digest = digest or _digest_of(frame)
+        frame.X, met = mark_missing(frame.X, codes.numbers, in_place=frame.ours)
+        frame.codes += met
+        collapse_names(frame, roles.collapse)
+        target = target or roles.target
+        positive = check(frame, roles, target, positive, first)
+        covariates = append_covariates(frame, roles, codes)
+        n_missing = note_values(frame)
+        X = frame.X if sparse.issparse(frame.X) else np.ascontiguousarray(frame.X)
+        given = {role: _texts(cells) for role, cells in frame.text.items()}
+        table = Table(
+            X, tuple(frame.names), given.get("target"), given.get("id"), given.get("group"), target,
+            positive, source, digest, (), tuple(frame.notices), frame.dropped, n_missing,
+            tuple(frame.roles), {r[6:]: v for r, v in given.items() if r.startswith("batch:")},
+            covariates,
+        )  # fmt: skip
+    record = [f"read {X.shape[0]} samples and {X.shape[1]} features from {source} ({frame.kind})"]
+    if table.y is not None:
+        counts = table.class_counts()
+        listing = ", ".join(f"{quote(label)} {k}" for label, k in counts.items())
+        if len(counts) == 2:
+            listing += f"; the class of interest is {quote(table.positive_class)}"
+            listing += ", taken by its name or place" if table.positive_guessed else ""
+        record.append(f"classes in {quote(target)}: {listing}")
+    if asked := [name for name, why in frame.dropped.items() if why == "asked for"]:
+        record.append(f"left out as asked: {listed(asked)}")
+    record += frame.notes
     if log2:
         from ..estimators.pipeline import log2_floor  # scikit-learn takes a second to load
 
-        record = (*table.record, "values are log2(max(x, 1))")
-        X = log2_floor(table.X, skip=table.covariate_columns)
-        table = replace(table, X=X, record=record).without_notice("raw")
-    return table
+        record.append("values are log2(max(x, 1))")
+        X = log2_floor(X, skip=table.covariate_columns)
+        table = replace(table, X=X).without_notice("raw")
+    return replace(table, record=tuple(record))
 
 
-def _finished(
-    draft: Draft, opening: str, source: str, digest: str, target: str | None, positive: str | None
-) -> Table:
-    record = [opening]
-    labels = draft.text.get("target")
-    if labels is not None:
-        counts = dict(sorted(Counter(map(str, labels)).items()))
-        listing = ", ".join(f"{quote(label)} {n}" for label, n in counts.items())
-        if len(counts) == 2:
-            of_interest = positive or guess_positive(list(counts))
-            listing += f"; the class of interest is {quote(of_interest)}"
-            listing += "" if positive else ", taken by its name or place"
-        record.append(f"classes in {quote(target)}: {listing}")
-    asked = [name for name, why in draft.dropped.items() if why == "asked for"]
-    if asked:
-        record.append(f"left out as asked: {listed(asked)}")
-    X = draft.X if sparse.issparse(draft.X) else np.ascontiguousarray(draft.X)
-    return Table(
-        X=X,
-        feature_names=tuple(draft.names),
-        y=_texts(labels),
-        sample_names=_texts(draft.text.get("id")),
-        groups=_texts(draft.text.get("group")),
-        target=target,
-        positive=positive,
-        source=source,
-        digest=digest,
-        record=(*record, *draft.notes),
-        notices=tuple(draft.notices),
-        dropped=dict(draft.dropped),
-        n_missing=draft.n_missing,
-        roles=tuple(draft.roles),
-        batches={name: np.array(cells, dtype=object) for name, cells in draft.batches().items()},
-        covariates=dict(draft.covariates),
-    )
+def _texts(values: list[str | None]) -> NDArray[np.object_]:
+    return np.array([*(value or "" for value in values), None], dtype=object)[:-1]
 
 
-def _texts(values: list[str | None] | None) -> NDArray[np.object_] | None:
-    if values is None:
-        return None
-    array = np.empty(len(values), dtype=object)
-    array[:] = ["" if value is None else value for value in values]
-    return array
-
-
-def _digest_of(draft: Draft) -> str:
+def _digest_of(frame: Frame) -> str:
     """SHA-256 of the values, the names and the labels."""
-    X = draft.X
+    X = frame.X
     digest = hashlib.sha256(f"{X.shape} {X.dtype}".encode())
     parts = [X]
     if sparse.issparse(X):
         parts = [X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data]
     for part in parts:
         digest.update(np.ascontiguousarray(part).data)
-    digest.update(json.dumps([draft.names, draft.text.get("target")]).encode())
+    digest.update(json.dumps([frame.names, frame.text.get("target")]).encode())
     return digest.hexdigest()
 
 
@@ -635,17 +506,10 @@ def _digest_of(draft: Draft) -> str:
 
 
 def check_cohort(cohort: Table, table: Table) -> Table:
-    """Refuse a cohort that is the training table, or has labels which that table lacks.
-
-    Labels that differ in capitals, blanks or as 1 and 1.0 are the same classes; they are returned
-    as the table spells them.
-    """
+    """Refuse a cohort that is the training table, or has labels which that table lacks."""
     if cohort.digest == table.digest:
-        raise InputError(
-            f"the cohort ({option('test')}) is the training table itself",
-            where=cohort.source,
-            remedy="give samples that took no part in training",
-        )
+        what = f"the cohort ({option('test')}) is the training table itself"
+        raise InputError(what, cohort.source, "give samples that took no part in training")
     return known_labels(cohort, list(table.class_counts()), table.source)
 
 
@@ -654,15 +518,14 @@ def known_labels(cohort: Table, known: Sequence[str], source: str) -> Table:
     # a class that is spelled in two ways there cannot be told from the other by its key
     often = Counter(map(spelling_key, known))
     spelling = {spelling_key(label): label for label in known if often[spelling_key(label)] == 1}
-    here = cohort.class_counts()
-    same = {label: spelling.get(spelling_key(label), label) for label in here if label not in known}
-    changed = {label: name for label, name in same.items() if label != name}
-    strange = [label for label in same if label not in changed]
-    if strange:
+    strange = [label for label in cohort.class_counts() if label not in known]
+    changed = {old: spelling[spelling_key(old)] for old in strange if spelling_key(old) in spelling}
+    if len(changed) < len(strange):
         raise InputError(
-            f"label {listed(strange)} does not occur in {one_line(source)}",
-            where=cohort.source,
-            remedy=f"rename it, or leave these samples out; the classes are {listed(known)}",
+            f"label {listed(n for n in strange if n not in changed)} does not occur in "
+            f"{one_line(source)}",
+            cohort.source,
+            f"rename it, or leave these samples out; the classes are {listed(known)}",
         )
     if not changed or cohort.y is None:
         return cohort
@@ -676,9 +539,9 @@ def known_labels(cohort: Table, known: Sequence[str], source: str) -> Table:
 
 # --- what may be the target; a preview -----------------------------------------------------
 
-_READING = ("separator", "decimal", "thousands", "encoding", "sheet", "layer", "transpose")
 _SHOWN = 8  # rows, and columns of each, that are shown
 _CANDIDATES = 30
+_FEW = 12  # values of a column of numbers that may be classes
 
 
 def find_targets(path: str | PathLike[str], **options: Any) -> list[Candidate]:
@@ -710,34 +573,24 @@ def find_targets(path: str | PathLike[str], **options: Any) -> list[Candidate]:
     if options.get("labels") is not None:
         file, options = existing_file(options["labels"]), {"na": options.get("na")}
     with locating(shown_name(file)):
-        return _candidates(read_frame(file, _reading(options)), _reading(options))
+        reading = _request(options)[1]
+        return _candidates(read_frame(file, reading), Codes(reading.na))
 
 
-def _reading(options: Mapping[str, Any]) -> ReadOptions:
-    given = {name: options[name] for name in _READING if options.get(name) is not None}
-    return ReadOptions(**given, na=codes_of(options.get("na")))
-
-
-def _candidates(frame: Frame, options: ReadOptions) -> list[Candidate]:
-    codes = Codes(options.na)
-    if frame.meta is not None:
-        columns = {name: [codes.label(c) for c in cells] for name, cells in frame.meta.items()}
-        return candidates(columns)[:_CANDIDATES]
-    columns = {
-        frame.names[p]: [codes.label(cell) for cell in cells] for p, cells in frame.texts.items()
-    }
-    for j, p in enumerate(frame.at):
-        values = frame.numbers[: _SHOWN * 4, j] if len(frame) else ()
-        if len(np.unique(values)) <= 12 and (np.mod(values, 1) == 0).all():
-            columns[frame.names[p]] = [codes.label(cell) for cell in frame.column(int(p))]
-    listed_columns = candidates(columns)
-    rows = {
-        str(cells[0]): [codes.label(c) for c in cells[1:]] for cells in frame.text_rows.values()
-    }
-    across = candidates(rows, rows=True)
-    if across and not any(c.proposed for c in listed_columns):
-        listed_columns = across + listed_columns
-    return listed_columns[:_CANDIDATES]
+def _candidates(frame: Frame, codes: Codes) -> list[Candidate]:
+    columns = dict(frame.beside)
+    for p, name in enumerate(frame.names if not columns else ()):
+        cells = frame.cells(p)
+        few = p in frame.raw or (len({*cells[:32]}) <= _FEW and all(v % 1 == 0 for v in cells[:32]))
+        columns |= {name: cells} if few else {}
+    listing = candidates({n: [codes.label(c) for c in cells] for n, cells in columns.items()})
+    if not any(c.proposed for c in listing) and frame.samples == "either" and len(frame):
+        # a row of text, such as that of the labels where features are in rows
+        turned = frame.turned()
+        texts = [p for p, cells in turned.raw.items() if 2 * len(cells) > len(turned)]
+        rows = {turned.names[p]: [codes.label(c) for c in turned.cells(p)] for p in texts}
+        listing = candidates(rows, rows=True) + listing
+    return listing[:_CANDIDATES]
 
 
 def preview_table(
@@ -762,11 +615,7 @@ def preview_table(
         What JSON can hold: ``table`` as `Table.describe` gives it, or None and an ``error``;
         ``target`` and whether it is ``proposed``; ``candidates`` for it; ``columns`` with role and
         reason; ``shown`` and ``rows``, the first cells; ``notices`` with what would see to each.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or not within the limits.
+        A file that cannot be read at all, or not within the limits, is an `InputError`.
 
     Examples
     --------
@@ -780,30 +629,24 @@ def preview_table(
     ('state', True, 4)
     """
     source = shown_name(existing_file(path))
-    request = {"path": os.fspath(path), "options": options, "memory": memory}
-    code = "from sparsegsvp.io.table import _answer; _answer()"
+    request = json.dumps({"path": os.fspath(path), "options": options, "memory": memory})
+    command = [sys.executable, "-c", "from sparsegsvp.io.table import _answer; _answer()"]
+    remedy, answer = "check the file; it may be damaged", None
     try:
         done = subprocess.run(
-            [sys.executable, "-c", code], input=json.dumps(request), capture_output=True,
-            text=True, encoding="utf-8", timeout=seconds, check=False,
+            command, input=request, capture_output=True, encoding="utf-8", timeout=seconds,
+            check=False,
         )  # fmt: skip
+        answer = json.loads(done.stdout.strip().rpartition("\n")[2] or "null")
     except subprocess.TimeoutExpired:
         raise InputError(
-            f"reading it takes more than {seconds:g} seconds",
-            where=source,
-            remedy="check the file; it may be damaged",
+            f"reading it takes more than {seconds:g} seconds", source, remedy
         ) from None
-    answer = json.loads(done.stdout.strip().rpartition("\n")[2] or "null")
     if answer is None:
-        raise InputError(
-            "reading it ended the process that read it, or took more memory than there is",
-            where=source,
-            remedy="check the file; it may be damaged",
-        )
+        what = "reading it ended the process that read it, or took more memory than there is"
+        raise InputError(what, source, remedy)
     if "refused" in answer:
-        raise InputError(
-            answer["refused"][0], where=answer["refused"][1], remedy=answer["refused"][2]
-        )
+        raise InputError(*answer["refused"])
     return dict(answer)
 
 
@@ -824,41 +667,34 @@ def _answer() -> None:
 
 
 def _preview(file: Path, options: dict[str, Any]) -> dict[str, Any]:
-    reading = _reading(options)
     with locating(shown_name(file)):
-        frame = read_frame(file, reading)
-        listing = _candidates(frame, reading)
-        if options.get("labels") is not None:
-            listing = find_targets(file, **options)
+        frame = read_frame(file, _request(options)[1])
+        listing = _candidates(frame, Codes(options.get("na")))
+    listing = find_targets(file, **options) if options.get("labels") is not None else listing
+    proposed = next((c.name for c in listing if c.proposed), None)
     target = options.get("target")
-    proposed = next((c.name for c in listing if c.proposed), None) if target is None else None
+    shown = sorted(range(len(frame.names)), key=lambda p: p not in frame.raw)[:_SHOWN]
+    cells = [frame.cells(p)[:_SHOWN] for p in shown]
     answer: dict[str, Any] = {
         "target": target or proposed,
-        "proposed": proposed is not None,
+        "proposed": target is None and proposed is not None,
         "candidates": [asdict(candidate) for candidate in listing],
         "n_columns": len(frame.names),
         "table": None,
         "columns": [],
         "notices": [notice.to_dict() for notice in frame.notices],
+        "shown": [frame.names[p] for p in shown],
+        "rows": [[as_label(cell) or "" for cell in row] for row in zip(*cells)],
     }
-    first = list(frame.texts)[: _SHOWN // 2]
-    shown = sorted(dict.fromkeys([*first, *range(len(frame.names))]), key=lambda p: p not in first)
-    shown = shown[:_SHOWN]
-    answer["shown"] = [frame.names[p] for p in shown]
-    cells = [frame.column(p)[:_SHOWN] for p in shown]
-    answer["rows"] = [[as_label(cell) or "" for cell in row] for row in zip(*cells)]
     try:
         table = read_table(file, **{**options, "target": answer["target"]})
     except InputError as error:
-        answer["error"] = [error.what, error.where, error.remedy]
-        return answer
-    answer["table"] = table.describe()
-    answer["notices"] = answer["table"]["notices"]
-    roles = [{"name": c.column, "role": c.role, "reason": c.reason} for c in table.roles]
-    if proposed is not None:
-        for role in roles:
-            role["reason"] = "a guess" if role["role"] == "target" else role["reason"]
-    said = {role["name"] for role in roles}
-    rest = [name for name in table.feature_names if name not in said][:200]
-    answer["columns"] = roles + [{"name": n, "role": "feature", "reason": "numbers"} for n in rest]
+        return answer | {"error": [error.what, error.where, error.remedy]}
+    answer |= {"table": table.describe(), "notices": [n.to_dict() for n in table.notices]}
+    for c in table.roles:
+        guess = c.role == "target" and answer["proposed"]
+        reason = "a guess" if guess else c.reason
+        answer["columns"].append({"name": c.column, "role": c.role, "reason": reason})
+    rest = [n for n in table.feature_names if n not in {c.column for c in table.roles}][:200]
+    answer["columns"] += [{"name": n, "role": "feature", "reason": "numbers"} for n in rest]
     return answer

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from .._typing import Float64Array as Array
+from .._validate import refuse_dask
 from .rows import check_extremes
 
 
@@ -126,6 +127,7 @@ def check_blocks(matrices: Sequence[ArrayLike], names: Sequence[str]) -> list[Ar
     """Return matrices as finite float64 arrays of one width, or say which is wrong, and how."""
     blocks: list[Array] = []
     for value, name in zip(matrices, names):
+        refuse_dask(value)
         block = check_array(value, dtype=np.float64, input_name=name)
         check_extremes(float(block.min()), float(block.max()), block.dtype, name)
         if blocks and block.shape[1] != blocks[0].shape[1]:

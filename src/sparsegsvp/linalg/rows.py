@@ -161,7 +161,7 @@ def read_rows(
 
         lazy = read_dask(X, name)
         if estimator is not None:
-            header = lazy
+            header: Any = lazy
             if lazy.names is not None:
                 import pandas as pd
 

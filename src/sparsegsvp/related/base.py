@@ -32,6 +32,7 @@ from .._validate import (
     check_n_features,
     check_real,
     forget_fit,
+    refuse_dask,
     warn_caller,
     warn_constant,
 )
@@ -110,14 +111,12 @@ def row_space(blocks: Sequence[Array], *, bias: bool = True) -> tuple[list[Array
     """Return class blocks, with a column of ones or not, in a basis of their rows, and the basis.
 
     For ``z = basis @ u``: ``[A e] z = blocks[0] u`` and so on, and ``||z|| = ||u||``. Where a
-    component of z outside only raises ``||z||`` in a numerator, the reduction is exact. Where there
-    is nothing to reduce the basis is the identity.
+    component of z outside only raises ``||z||`` in a numerator, the reduction is exact.
     """
     sizes = np.cumsum([len(block) for block in blocks])
     n, m = int(sizes[-1]), blocks[0].shape[1]
     if m + bias <= n:
-        basis = sparse.eye_array(m + bias)
-        return [with_bias(block) if bias else block for block in blocks], basis
+        return [with_bias(block) if bias else block for block in blocks], sparse.eye_array(m + bias)
     stacked = np.empty((m + bias, n), order="F")
     np.concatenate([block.T for block in blocks], axis=1, out=stacked[:m])
     stacked[m:] = 1.0
@@ -156,8 +155,8 @@ class PanelMethod(SupportSelector, BaseEstimator):
     """A supervised method that ranks all features and selects a panel.
 
     A method gives ``_fit(problem, size)``, size None where it is to choose it, which ends with
-    :meth:`_set_panel`. Its parameters are dataclass fields, and `_rules` has the bounds of its
-    numbers, as `check_real` takes them, or a tuple of choices.
+    :meth:`_set_panel`. Its parameters are dataclass fields. Numbers among them must be positive,
+    unless `_rules` has other bounds, as `check_real` takes them; it has choices as a tuple.
     """
 
     n_features: int | None = None
@@ -173,17 +172,7 @@ class PanelMethod(SupportSelector, BaseEstimator):
             cls.__doc__ = cls.__doc__.replace(f"%({name})s\n", shared)
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit the method and choose the panel.
-
-        Parameters
-        ----------
-        X, y : array-like of shapes (n_samples, n_features) and (n_samples,)
-            The samples and their classes, each with at least two samples.
-
-        Returns
-        -------
-        self
-        """
+        """Fit the method to samples of classes, each with at least two, and choose the panel."""
         self._check_parameters()
         forget_fit(self)
         problem, size = self._read(X, y), self.n_features
@@ -191,25 +180,24 @@ class PanelMethod(SupportSelector, BaseEstimator):
         return self
 
     def _check_parameters(self) -> None:
-        if self.n_features is not None:
-            check_integer("n_features", self.n_features, least=1)
-        rules = {"tol": {"least": 0}, "max_iter": {"least": 1}, **self._rules}
         for field in fields(self):
-            rule, value = rules.get(field.name), getattr(self, field.name)
+            name, value = field.name, getattr(self, field.name)
+            rule = {"tol": {"least": 0}, **self._rules}.get(name, {"above": 0})
             if isinstance(rule, tuple):
-                check_choice(field.name, value, rule)
-            elif rule is not None:
-                check = check_integer if field.type is int else check_real
-                check(field.name, value, **rule)
+                check_choice(name, value, rule)
+            elif field.type is float:
+                check_real(name, value, **rule)
+            elif field.type is int:
+                check_integer(name, value, least=1)
 
     def _read(self, X: ArrayLike, y: ArrayLike) -> ClassBlocks:
         """Validate training data, set what scikit-learn sets, and cut the table by class."""
+        refuse_dask(X)
         table, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         check_extremes(float(table.min()), float(table.max()), table.dtype, "X")
         codes = encode_labels(self, labels, multiclass=self._multiclass)
         mean, sd = table.mean(axis=0), table.std(axis=0)
-        # What rounding leaves of a constant column is no spread, nor is one whose square is no
-        # normal number.
+        # what rounding leaves of a constant column is no spread, nor is one whose square underflows
         noise = np.maximum(16 * np.finfo(np.float64).eps * np.abs(mean), 1.5e-154)
         varying = (table.max(axis=0) > table.min(axis=0)) & (sd > noise)
         if not varying.any():
@@ -237,7 +225,7 @@ class PanelMethod(SupportSelector, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        # Also where it is no classifier: its targets are those of one.
+        # also where it is no classifier: its targets are those of one
         tags.classifier_tags = ClassifierTags(multi_class=self._multiclass)
         return tags
 
@@ -261,8 +249,7 @@ class PlaneFit:
         """Return w and b with ``||w|| = 1`` and the heaviest weight positive.
 
         Where the class means coincide the bias alone may be the best plane. Its w is zero up to
-        rounding, which differs between processors, so w counts as zero when x'w is below ten
-        digits of b for every sample, whatever the units of the features are.
+        rounding, so w counts as zero when x'w is below ten digits of b for every sample.
         """
         w, b = self.z[:-1], float(self.z[-1])
         reach = max(np.abs(A @ w).max(), np.abs(B @ w).max())
@@ -290,7 +277,7 @@ class PlanePairClassifier(PanelMethod, NearerPlane):
     A method gives ``_fit_plane(A, B)``, for the plane near the first block and far from the second.
     The panel is the union of the planes' non-zero features or, with ``n_features``, as many as that
     of the heaviest (largest ``|w_f|`` over the two unit planes, then the nearest to entering), on
-    which sparse methods find planes without their penalty, by :meth:`_refit_plane`.
+    which :meth:`_refit_plane` finds planes without a sparse penalty.
     """
 
     _centred = False

@@ -8,26 +8,15 @@ from scipy import linalg
 from sklearn.utils import check_random_state
 
 from .._typing import BoolArray, IntArray
-from .base import (
-    Array,
-    ClassBlocks,
-    PanelMethod,
-    eigenpair,
-    order_features,
-    second_moment,
-    with_bias,
-)
+from .base import Array, ClassBlocks, PanelMethod, eigenpair, moment_factor, order_features
 
 
 def extreme_direction(rows: Array, second: BoolArray, floor: float) -> tuple[float, Array]:
-    """Return the extreme quotient, at least one, and a vector that projects the features.
-
-    `rows` are samples in any coordinates that keep inner products.
-    """
+    """Return the extreme quotient, at least one, and a vector that projects the features."""
     r = rows.shape[1]
-    G, H = (second_moment(with_bias(rows[members])) for members in (~second, second))
-    for moment in (G, H):
-        moment.flat[: r * (r + 1) : r + 2] += floor  # the bias has none
+    floors = floor * np.diag(np.append(np.ones(r), 0.0))  # the bias has none
+    factors = (moment_factor(rows[members]) for members in (~second, second))
+    G, H = (F.T @ F + floors for F in factors)
     smallest, largest = eigenpair(G, H, 0), eigenpair(G, H, -1)
     ratio, z = largest if largest[0] * smallest[0] >= 1.0 else (1.0 / smallest[0], smallest[1])
     # The vector's column of X is proportional to G z and to H z. Their difference is free of the
@@ -84,8 +73,7 @@ class GeneShaving(PanelMethod):
 
     The text of [1]_ was not at hand. Described are the projection on a direction of the generalized
     SVD and the repeated removal; from [2]_ are the tenth, the nested sets, the signed mean and the
-    gap statistic. Chosen here: the two classes as the pair; the column of ones, which lets a
-    difference of the class means count; the floor; and the permutation of labels.
+    gap statistic; chosen here the column of ones, the floor and the permutation of labels.
 
     Parameters
     ----------
@@ -96,14 +84,13 @@ class GeneShaving(PanelMethod):
         Permuted tables for the gap statistic. Not used when `n_features` is given.
     %(selector)s
     sizes_, ratios_, explained_, gaps_ : ndarray of shape (n_steps,)
-        Of each set: size (it is ``feature_order_[:size]``), extreme quotient (oriented to be at
-        least one), share of the variance, and gap (None when `n_features` is given).
+        Of each set ``feature_order_[:size]``: size, extreme quotient (or its inverse, above 1),
+        share of the variance, and gap (None when `n_features` is given).
 
     References
     ----------
-    .. [1] J. A. Berger, S. Hautaniemi, S. K. Mitra and J. Astola, "Jointly analyzing gene
-       expression and copy number data in breast cancer using data reduction models", IEEE/ACM
-       Transactions on Computational Biology and Bioinformatics 3 (2006) 2-16.
+    .. [1] J. A. Berger et al., "Jointly analyzing gene expression and copy number data in breast
+       cancer using data reduction models", IEEE/ACM TCBB 3 (2006) 2-16.
     .. [2] T. Hastie et al., "'Gene shaving' as a method for identifying distinct sets of genes
        with similar expression patterns", Genome Biology 1(2) (2000) research0003.
 
@@ -120,7 +107,7 @@ class GeneShaving(PanelMethod):
     tau: float = 1.0
     n_permutations: int = 10
     random_state: int | np.random.RandomState | None = 0
-    _rules: ClassVar = {"tau": {"least": 1e-8}, "n_permutations": {"least": 1}}
+    _rules: ClassVar = {"tau": {"least": 1e-8}}
 
     def _fit(self, problem: ClassBlocks, size: int | None) -> None:
         table = np.concatenate(problem.blocks)

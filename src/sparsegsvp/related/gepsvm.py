@@ -1,7 +1,6 @@
 """Proximal planes from two eigenvalue problems, of a quotient or of a difference."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
@@ -63,7 +62,6 @@ class GEPSVM(PlanePairClassifier):
     """
 
     delta: float = 1.0
-    _rules: ClassVar = {"delta": {"above": 0}}
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
         return ridge_plane(A, B, self.delta)
@@ -100,7 +98,6 @@ class IGEPSVM(PlanePairClassifier):
     """
 
     nu: float = 1.0
-    _rules: ClassVar = {"nu": {"above": 0}}
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
         # Outside the row space the form is zero, and so is every distance: should the least

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import entr
@@ -10,9 +10,6 @@ from scipy.special import entr
 from .._typing import BoolArray
 from ..linalg import gsvd, hogsvd
 from .base import Array, ClassBlocks, PanelMethod, moment_factor, order_features, row_space
-
-# Left factors, sigma (n_classes, r), the right factor, and what tells its r columns apart.
-Decomposition = tuple[list[Array], Array, Array, Array]
 
 
 @dataclass(eq=False, repr=False)
@@ -45,18 +42,15 @@ class GSVDSelector(PanelMethod):
         directions as there are samples, or features if these are fewer. 0 is the original, where
         with more features than samples every direction is exclusive to one class.
     %(selector)s
-    angular_distance_, significance_ : ndarray of shapes (r,) and (2, r)
-        :math:`\theta`, in descending order, and :math:`p`.
-    entropy_ : ndarray of shape (2,)
-        How evenly the significances of a class are spread, from 0 to 1.
+    angular_distance_, significance_, entropy_ : ndarray of shapes (r,), (2, r) and (2,)
+        :math:`\theta`, in descending order, :math:`p`, and how evenly p is spread, from 0 to 1.
     kept_, scores_ : ndarray of shapes (r,) and (n_features_in_,)
         The components that counted, and the root of the sum above, zero for constant features.
 
     References
     ----------
-    O. Alter, P. O. Brown and D. Botstein, "Generalized singular value decomposition for
-    comparative analysis of genome-scale expression data sets of two different organisms", PNAS
-    100 (2003) 3351-3356.
+    O. Alter, P. O. Brown and D. Botstein, "Generalized singular value decomposition for comparative
+    analysis of genome-scale expression data sets of two different organisms", PNAS 100 (2003).
 
     Examples
     --------
@@ -72,7 +66,8 @@ class GSVDSelector(PanelMethod):
     tau: float = 1.0
     _rules: ClassVar = {"threshold": {"least": 0, "most": math.pi / 4}, "tau": {"least": 0}}
 
-    def _decompose(self, blocks: list[Array]) -> Decomposition:
+    def _decompose(self, blocks: list[Array]) -> Any:
+        """Left factors, sigma (n_classes, r), right factor, and what tells its columns apart."""
         U, V, alpha, beta, X = gsvd(*blocks)
         angle = np.arctan2(alpha, beta) - math.pi / 4
         return [U, V], np.stack([alpha, beta]), X, angle
@@ -97,10 +92,7 @@ class GSVDSelector(PanelMethod):
         self._set_panel(problem, order, heavy if size is None else order[:size])
 
     def _components(self, blocks: list[Array]) -> tuple[Array, Array, Array]:
-        """Return significances, loadings (unit columns, without the bias) and values.
-
-        The floor enters as rows ``sqrt(floor) [I 0]`` below the blocks.
-        """
+        """Return significances, loadings (unit columns, without the bias) and values."""
         reduced, basis = row_space(blocks, bias=False)  # the bias has no floor: it stays apart
         r = reduced[0].shape[1]
         moments = [np.vdot(block, block) / len(block) for block in reduced]
@@ -131,20 +123,16 @@ class HOGSVDSelector(GSVDSelector):
     r"""Select features by their loadings in the higher-order GSVD of all classes.
 
     A reconstruction: `GSVDSelector` for N classes, with which it agrees for two and ``tau > 0``.
-    One right factor serves all blocks,
-
-    .. math:: [C_i\ e]/\sqrt{n_i} = U_i \,\mathrm{diag}(s_i)\, V^T, \qquad i = 1, \dots, N .
-
-    The columns of V are eigenvectors of the mean of all quotients of two classes' second moments.
-    Their eigenvalues :math:`\lambda_k \ge 1` are 1 where all classes share a direction evenly. A
+    One right factor serves all blocks, :math:`[C_i\ e]/\sqrt{n_i} = U_i\,\mathrm{diag}(s_i)\,V^T`.
+    Its columns are eigenvectors of the mean of all quotients of two classes' second moments, with
+    eigenvalues :math:`\lambda_k \ge 1`, which are 1 where all classes share a direction evenly. A
     direction in which one class alone stands out by an angular distance :math:`\theta` has
 
     .. math:: \lambda(\theta) = (x + 1/x + N - 2) / N , \qquad x = \tan^2(\pi/4 + \theta) .
 
     Components with :math:`\lambda_k \ge \lambda(\mathrm{threshold})` count as exclusive, the
-    others as shared; at least one is kept. No gene selector of the authors of the decomposition
-    was at hand. Chosen here: the classes as the matrices, the column of ones, the floor, the
-    threshold and the score.
+    others as shared; at least one is kept. No gene selector of the decomposition's authors was at
+    hand: chosen here are the column of ones, the floor, the threshold and the score.
 
     Parameters
     ----------
@@ -160,9 +148,8 @@ class HOGSVDSelector(GSVDSelector):
 
     References
     ----------
-    S. P. Ponnapalli, M. A. Saunders, C. F. Van Loan and O. Alter, "A higher-order generalized
-    singular value decomposition for comparison of global mRNA expression from multiple
-    organisms", PLoS ONE 6(12): e28072, 2011.
+    S. P. Ponnapalli et al., "A higher-order generalized singular value decomposition for comparison
+    of global mRNA expression from multiple organisms", PLoS ONE 6(12): e28072, 2011.
 
     Examples
     --------
@@ -178,7 +165,7 @@ class HOGSVDSelector(GSVDSelector):
     _rules: ClassVar = {**GSVDSelector._rules, "kind": ("exclusive", "shared")}
     _multiclass: ClassVar[bool] = True
 
-    def _decompose(self, blocks: list[Array]) -> Decomposition:
+    def _decompose(self, blocks: list[Array]) -> Any:
         return hogsvd(blocks)
 
     def _keep(self, values: Array) -> BoolArray:

@@ -18,8 +18,7 @@ class SmoothCount:
     p: float
 
     @property
-    def eps(self) -> float:
-        """Below this a weight counts as zero."""
+    def eps(self) -> float:  # below it a weight counts as zero
         return 0.1 * self.p
 
     def curvature(self, w: Array) -> Array:
@@ -40,8 +39,7 @@ def leading_plane(A: Array, B: Array, delta: float, price: Array, theta: float) 
 
     With ``M = theta (A'A + delta I) + diag(price)`` the eigenvalue is where kappa(theta), the
     largest eigenvalue of ``B M^-1 B'``, is 1. From a Rayleigh quotient theta > 0 below it, the
-    quotients of ``M^-1 B'u``, u the eigenvector of kappa, rise to it quadratically. M is diagonal
-    but for A'A, so a step costs one product of the samples and systems of their number.
+    quotients of ``M^-1 B'u``, u the eigenvector of kappa, rise to it quadratically.
     """
     both, n = np.vstack([A, B]), len(A)
     z = np.zeros(A.shape[1])
@@ -84,24 +82,21 @@ class IRQM(PlanePairClassifier):
 
     and for the second the classes change roles; ``objective_`` is the negative. As p falls to zero,
     g becomes the count of features; below :math:`p / 10`, where weights end as zeros, it is a
-    parabola. Each step puts a quadratic majorant, :math:`g(t) \le c_f t^2 + \text{constant}`, in
-    its place and goes to the leading eigenvector of
-    :math:`(H - \lambda\,\mathrm{diag}(c), G + \delta I)`: the objective never gets worse.
+    parabola. Each step puts a quadratic majorant with factors c in the place of g and goes to the
+    leading eigenvector of :math:`(H - \lambda\,\mathrm{diag}(c), G + \delta I)`.
 
     Known of the original are problem, majorant and smoothing. Chosen here: a bias that is not
-    penalised; the unit of :math:`\lambda`, by how much the best feature raises the quotient
-    :math:`z^T H z / z^T (G + \delta I) z` above that of the bias; p falling in three stages from
-    ten times its value; and the starts, of which the better end is kept: the plane on all features
-    that alone raise the quotient by :math:`\lambda`, and on the best one.
+    penalised; the unit of :math:`\lambda`, by how much the best feature alone raises the quotient
+    :math:`z^T H z / z^T (G + \delta I) z` above that of the bias; three stages of p, from ten times
+    its value; and of two starts, the planes on all features that alone raise the quotient by
+    :math:`\lambda` and on the best one, the better end.
 
     Parameters
     ----------
     rho : float, default=0.5
         :math:`\lambda` in the unit above, in (0, 1]. A small one lets noise features in.
-    p : float, default=1e-3
-        Smoothing of the count, > 0, in units of the weights; smaller is nearer to it.
-    delta : float, default=1.0
-        Ridge, > 0.
+    p, delta : float, default=1e-3 and 1.0
+        Smoothing of the count, > 0, in units of the weights, and ridge.
     %(steps)s
     %(planes)s
 
@@ -125,7 +120,7 @@ class IRQM(PlanePairClassifier):
     delta: float = 1.0
     tol: float = 1e-6
     max_iter: int = 500
-    _rules: ClassVar = {"rho": {"above": 0, "most": 1}, "p": {"above": 0}, "delta": {"above": 0}}
+    _rules: ClassVar = {"rho": {"above": 0, "most": 1}}
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
         gains = single_gains(moment_factor(A), moment_factor(B), self.delta)

@@ -9,16 +9,12 @@ from scipy import linalg, sparse
 from .base import Array, PlaneFit, PlanePairClassifier, lowest, row_space, with_bias
 from .gepsvm import ridge_plane
 
-# Smoothing of absolute values in the reweighted steps, in units of the other class's mean distance,
-# and of the heaviest weight at the start.
+# Smoothing of absolute values, relative to the other class's mean distance and the first weights.
 EPS = 1e-4
 
 
 def starts(A: Array, B: Array) -> list[Array]:
-    """Return two starting points: the plane of GEPSVM, and the one across the class means.
-
-    The first sees spread, the second position; the l1 problems have minima near both.
-    """
+    """Return the planes of GEPSVM, which sees spread, and across the class means: position."""
     # Next to no ridge where the samples of A determine a plane.
     dense = ridge_plane(A, B, 1e-3 if len(A) > A.shape[1] else 1.0).z
     across = B.mean(axis=0) - A.mean(axis=0)
@@ -58,17 +54,14 @@ class NPSVM(PlanePairClassifier):
               \ \text{ on } \ \|B w + e b\|_1 / n_B = 1 .
 
     For the second the classes change roles. No form is convex: of two starts, the plane of GEPSVM
-    and the one across the class means, the lower end is kept.
-
-    *Without penalty* the procedure is the published ascent on the inverse ratio, its step chosen
-    so that the ratio never rises. It ends at a kink near a minimum; where the samples of the own
-    class determine a plane, reweighted least squares go the rest of the way. With more features
-    than samples any labels allow a ratio of zero: use a penalty.
+    and the one across the class means, the lower end is kept. *Without penalty* the procedure is
+    the published ascent on the inverse ratio, its step chosen so that the ratio never rises, and
+    where the samples of the own class determine a plane reweighted least squares after it. With
+    more features than samples any labels allow a ratio of zero: use a penalty.
 
     *The penalised forms are reconstructions*, as their texts were not at hand. They are known as
     the penalty added to the numerator of the ratio, which has no minimum for :math:`p \ne 1`, as
-    scaling z changes it; here the denominator fixes the scale. Each step solves a linear system
-    and does not raise the objective, absolute values being smoothed.
+    scaling z changes it; here the denominator fixes the scale.
 
     Parameters
     ----------
@@ -83,9 +76,8 @@ class NPSVM(PlanePairClassifier):
     ----------
     C.-N. Li, Y.-H. Shao and N.-Y. Deng, "Robust L1-norm non-parallel proximal support vector
     machine", Optimization (2015); H. Yan et al., "L1-norm GEPSVM classifier based on an effective
-    iterative algorithm for classification", Neural Processing Letters (2018); X.-Q. Sun et al.,
-    "Robust nonparallel proximal support vector machine with Lp-norm regularization", IEEE Access
-    6 (2018) 20334-20347.
+    iterative algorithm", Neural Processing Letters (2018); X.-Q. Sun et al., "Robust nonparallel
+    proximal support vector machine with Lp-norm regularization", IEEE Access 6 (2018).
 
     Examples
     --------
@@ -103,11 +95,7 @@ class NPSVM(PlanePairClassifier):
     p: float = 1.0
     tol: float = 1e-6
     max_iter: int = 5000
-    _rules: ClassVar = {
-        "penalty": (None, "l2", "lp"),
-        "delta": {"above": 0},
-        "p": {"above": 0, "most": 2},
-    }
+    _rules: ClassVar = {"penalty": (None, "l2", "lp"), "p": {"above": 0, "most": 2}}
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
         p = float(self.p) if self.penalty == "lp" else 2.0
@@ -127,10 +115,9 @@ class NPSVM(PlanePairClassifier):
     def _ascend(self, A: Array, B: Array, z: Array) -> tuple[Array, list[float], bool]:
         """Climb the logarithm of the inverse ratio on the sphere, from z.
 
-        The direction is ``sum_j sign(b_j'z) b_j / sum |b_j'z| - sum_i sign(a_i'z) a_i / sum
-        |a_i'z|``. Its step is halved until the ratio falls, so that the ratio never rises; where
-        no step helps the point is a kink, with samples on the plane, and the climb ends. Where the
-        samples determine a plane, reweighting is tried from there.
+        A step is halved until the ratio falls; where none helps the point is a kink, with samples
+        on the plane, and the climb ends. Where the samples determine a plane, reweighting is tried
+        from there.
         """
         z = z / np.linalg.norm(z)
         history = [l1_ratio(A, B, z)]
@@ -162,10 +149,9 @@ class NPSVM(PlanePairClassifier):
         """Minimise ``mean sqrt((A z)^2 + eps^2) + delta ||z||_p^p`` on ``mean |B z| = 1`` from z.
 
         Both sums are concave in the squares, so their tangents there are quadratic majorants. The
-        denominator is convex: its tangent ``g'z = 1`` at a point of the set leaves a minimiser with
-        ``mean |B z| >= 1``, and scaling that back lowers both sums. A step costs one linear system.
-        For p at most 1 nearly all weights fall toward zero, where the majorant holds them for good:
-        their columns are left out when most are below the floor and the objective does not rise.
+        minimiser on the tangent ``g'z = 1`` of the denominator, which is convex, has
+        ``mean |B z| >= 1``: scaling it back lowers both sums. For p at most 1 nearly all weights
+        fall toward zero for good: their columns are left out when most are below the floor.
         """
         columns, size = np.arange(len(z)), len(z)
         z = z / np.abs(B @ z).mean()

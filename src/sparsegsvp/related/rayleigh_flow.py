@@ -1,7 +1,6 @@
 """Planes with a given number of features, by a truncated flow on the quotient."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -28,10 +27,9 @@ class TruncatedRayleighFlow(PlanePairClassifier):
     and for the second the classes change roles; ``objective_`` has :math:`1 / \rho`, and k is
     ``n_features``, or 10 for None. A step of the flow is
     :math:`z \leftarrow z + (\eta / \rho) (H - \rho (G + \tau I)) z`, cut to the k heaviest
-    weights and normalised; the bias is never cut. Unlike in the publication :math:`\eta` is not
-    fixed but halved until the quotient rises, and on a support that stays z goes to the limit of
-    the flow, an eigenvector of size k + 1. The better end of two starts is kept: the k heaviest
-    weights of the plane without the limit, and the k steepest at w = 0.
+    weights, the bias aside. Unlike in the publication :math:`\eta` is halved until the quotient
+    rises, and on a support that stays z goes to the limit of the flow, an eigenvector. The better
+    end of two starts is kept: the k heaviest weights without a limit, and the k steepest at w = 0.
 
     Parameters
     ----------
@@ -58,7 +56,6 @@ class TruncatedRayleighFlow(PlanePairClassifier):
     tau: float = 1.0
     tol: float = 1e-9
     max_iter: int = 1000
-    _rules: ClassVar = {"tau": {"above": 0}}
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
         k = min(self.n_features or 10, A.shape[1])
@@ -69,10 +66,9 @@ class TruncatedRayleighFlow(PlanePairClassifier):
     def _flow(self, A: Array, B: Array, k: int, start: IntArray) -> PlaneFit:
         """Follow the truncated flow from some features until a step no longer changes them.
 
-        On fixed features the flow tends to the leading eigenvector there, so z goes to it at once.
-        The slope of that point is zero on them: what a step can change is which features are kept,
-        fewer of them the shorter it is. It is halved until the quotient rises; when it leaves the
-        features as they are, so does every shorter one, and the flow has ended.
+        At the leading eigenvector on some features the slope is zero on them: a step can only
+        change which are kept, fewer the shorter it is. It is halved until the quotient rises; when
+        it leaves the features as they are, so does every shorter one, and the flow has ended.
         """
         tau, plane = self.tau, ridge_plane(A, B, self.tau, start)
         slope = ridge_slope(A, B, tau, plane.z, plane.objective)

@@ -83,16 +83,12 @@ class ReGEC(PlanePairClassifier):
     With G and H as in `GEPSVM`, the planes are the eigenvectors of the smallest and the largest
     :math:`\mu` (``objective_`` has its inverse) of
 
-    .. math::
+    .. math:: (G + \delta_1 \operatorname{diag} H) z = \mu (H + \delta_2 \operatorname{diag} G) z
+              \qquad \text{or} \qquad (G + \delta_1 H) z = \mu (H + \delta_2 G) z .
 
-        (G + \delta_1 H) z &= \mu (H + \delta_2 G) z && \text{shift="cross"} \\
-        (G + \delta_1 \operatorname{diag} H) z &= \mu (H + \delta_2 \operatorname{diag} G) z
-            && \text{shift="diagonal"}
-
-    The diagonal shift is the original's, with G and H in the place of kernel blocks. The cross
-    shift, of later papers, changes the eigenvalues and not the eigenvectors, so its planes do not
-    depend on ``delta``; of many planes that attain an extreme the one of smallest norm is taken,
-    where a vanishing ridge would lead.
+    The first, diagonal shift is the original's, with G and H in the place of kernel blocks. The
+    cross shift, of later papers, changes the eigenvalues and not the eigenvectors, so its planes do
+    not depend on ``delta``; of many that attain an extreme the one of smallest norm is taken.
 
     Parameters
     ----------
@@ -125,66 +121,17 @@ class ReGEC(PlanePairClassifier):
         if np.shape(self.delta) not in ((), (2,)):
             raise ValueError(f"delta must be a number or a pair of numbers, got {self.delta!r}")
         d1, d2 = np.broadcast_to(self.delta, 2).tolist()
-        check_real("delta", d1, above=0)
-        check_real("delta", d2, above=0)
+        for delta in (d1, d2):
+            check_real("delta", delta, above=0)
         if self.shift == "cross" and d1 * d2 >= 1:
-            raise ValueError(
-                "with shift='cross' the product of the two deltas must be below 1, as the planes "
-                f"change places there, got {d1 * d2:g}."
-            )
+            what = "with shift='cross' the product of the two deltas must be below 1"
+            raise ValueError(f"{what}, got {d1 * d2:g}")
 
     def _fit_planes(self, A: Array, B: Array, refit: bool = False) -> tuple[PlaneFit, PlaneFit]:
         d1, d2 = np.broadcast_to(self.delta, 2).tolist()
         if self.shift == "cross":
             return cross_shift_planes(A, B, d1, d2)
         return diagonal_shift_plane(A, B, d1, d2), diagonal_shift_plane(B, A, d2, d1)
-
-
-class ShiftedPair:
-    """``N = G + delta H + ridge I = F'F + ridge I`` and ``D = H + delta G + ridge I``."""
-
-    def __init__(self, A: Array, B: Array, delta: float, ridge: float) -> None:
-        Ae, Be, self.ridge = moment_factor(A), moment_factor(B), ridge
-        self.F = np.vstack([Ae, delta**0.5 * Be])
-        self.E = np.vstack([delta**0.5 * Ae, Be])
-
-    def numerator(self, z: Array) -> Array:
-        """``N z``."""
-        return (self.F @ z) @ self.F + self.ridge * z
-
-    def denominator(self, z: Array) -> Array:
-        """``D z``."""
-        return (self.E @ z) @ self.E + self.ridge * z
-
-    def scaled(self, z: Array) -> Array:
-        """z with ``z'Dz = 1``."""
-        return z / np.sqrt(z @ self.denominator(z))
-
-    def largest_l1(self, flat: Array) -> float:
-        """Return the l1 weight from which on w = 0, the plane `flat`, is best."""
-        g, slope = self.denominator(flat), self.numerator(flat)
-        return 2.0 * float(np.abs(slope - slope[-1] / g[-1] * g)[:-1].max())
-
-    def sparse_plane(self, l1: float, z: Array, tol: float, max_iter: int) -> PlaneFit:
-        """Minimise ``z'Nz + l1 ||w||_1`` on ``z'Dz = 1`` by convex steps, from a z on the set.
-
-        Each step solves the lasso on the tangent ``(D z_t)'z = 1``. By Cauchy and Schwarz the
-        solution has ``z'Dz >= 1``, so scaling it back onto the set lowers both terms.
-        """
-        history = [float(z @ self.numerator(z) + l1 * np.abs(z[:-1]).sum())]
-        gradient, zeros = np.zeros(len(z)), np.zeros(len(z))
-        converged, solved = False, True
-        while solved and not converged and len(history) <= max_iter:
-            g = self.denominator(z)
-            if np.count_nonzero(z) > 0.1 * len(z):  # start the lasso at a sparse point instead
-                heaviest = np.abs(g).argmax()
-                z = zeros.copy()
-                z[heaviest] = 1.0 / g[heaviest]
-            z, gradient, solved = lasso(self.F, self.ridge, zeros, l1, z, equality=g)
-            z = self.scaled(z)
-            history.append(float(z @ self.numerator(z) + l1 * np.abs(z[:-1]).sum()))
-            converged = solved and history[-2] - history[-1] <= tol * history[-1]
-        return PlaneFit(z, history, np.abs(gradient[:-1]), len(history) - 1, converged)
 
 
 @dataclass(eq=False, repr=False)
@@ -197,11 +144,11 @@ class L1ReGEC(PlanePairClassifier):
               \quad \text{on} \quad z^T (H + \delta G + \rho I) z = 1
 
     and for the second the two matrices change places. The original, whose text was not at hand, is
-    described as ReGEC's eigenvalue problem with an l1 regularisation. Chosen here: the constraint;
-    a bias free of the l1 term; the ridge :math:`\rho`, without which more features than samples
-    leave the problem unbounded; a lasso on the tangent of the constraint as the step; the unit of
-    :math:`\lambda`, the weight at which w = 0 could not be improved; and of two starts, w = 0 and
-    the plane without the l1 term, the lower end.
+    described as ReGEC's problem with an l1 regularisation. Chosen here: the constraint; a bias free
+    of the l1 term; the ridge :math:`\rho`, without which more features than samples leave the
+    problem unbounded; a lasso on the tangent of the constraint as the step; the unit of
+    :math:`\lambda`, at which w = 0 could not be improved; and of two starts, w = 0 and the plane
+    without the l1 term, the lower end.
 
     Parameters
     ----------
@@ -232,19 +179,46 @@ class L1ReGEC(PlanePairClassifier):
     ridge: float = 0.1
     tol: float = 1e-6
     max_iter: int = 200
-    _rules: ClassVar = {
-        "l1": {"above": 0, "most": 1},
-        "delta": {"least": 0, "below": 1},
-        "ridge": {"above": 0},
-    }
+    _rules: ClassVar = {"l1": {"above": 0, "most": 1}, "delta": {"least": 0, "below": 1}}
 
     def _fit_plane(self, A: Array, B: Array) -> PlaneFit:
-        pair = ShiftedPair(A, B, self.delta, self.ridge)
-        flat = pair.scaled(flat_plane(A.shape[1]))
-        starts = flat, pair.scaled(self._refit_plane(A, B).z)
-        l1 = self.l1 * pair.largest_l1(flat)
-        ends = (pair.sparse_plane(l1, start, self.tol, self.max_iter) for start in starts)
-        return lowest(ends, margin=10.0 * self.tol)
+        Ae, Be = moment_factor(A), moment_factor(B)
+        N = np.vstack([Ae, self.delta**0.5 * Be])  # the factors of the two matrices
+        D = np.vstack([self.delta**0.5 * Ae, Be])
+        flat = flat_plane(A.shape[1]) / np.sqrt(1.0 + self.delta + self.ridge)
+        slope, g = self._product(N, flat), self._product(D, flat)
+        l1 = self.l1 * 2.0 * float(np.abs(slope - slope[-1] / g[-1] * g)[:-1].max())
+        dense = self._refit_plane(A, B).z
+        return lowest((self._descend(N, D, l1, z) for z in (flat, dense)), margin=10.0 * self.tol)
+
+    def _product(self, F: Array, z: Array) -> Array:
+        """``(F'F + ridge I) z``."""
+        return (F @ z) @ F + self.ridge * z
+
+    def _descend(self, N: Array, D: Array, l1: float, z: Array) -> PlaneFit:
+        """Minimise ``z'N'Nz + l1 ||w||_1`` on ``z'D'Dz = 1``, ridges aside, by convex steps.
+
+        Each step solves the lasso on the tangent ``(D'D z_t)'z = 1``. By Cauchy and Schwarz the
+        solution has ``z'D'Dz >= 1``, so scaling it back onto the set lowers both terms.
+        """
+
+        def value(z: Array) -> float:
+            return float(z @ self._product(N, z) + l1 * np.abs(z[:-1]).sum())
+
+        z = z / np.sqrt(z @ self._product(D, z))
+        history, gradient, zeros = [value(z)], np.zeros(len(z)), np.zeros(len(z))
+        converged, solved = False, True
+        while solved and not converged and len(history) <= self.max_iter:
+            g = self._product(D, z)
+            if np.count_nonzero(z) > 0.1 * len(z):  # start the lasso at a sparse point instead
+                heaviest = np.abs(g).argmax()
+                z = zeros.copy()
+                z[heaviest] = 1.0 / g[heaviest]
+            z, gradient, solved = lasso(N, self.ridge, zeros, l1, z, equality=g)
+            z = z / np.sqrt(z @ self._product(D, z))
+            history.append(value(z))
+            converged = solved and history[-2] - history[-1] <= self.tol * history[-1]
+        return PlaneFit(z, history, np.abs(gradient[:-1]), len(history) - 1, converged)
 
     def _refit_plane(self, A: Array, B: Array) -> PlaneFit:
         """The plane without the l1 term, in the row space; outside the quotient is 1 or more."""

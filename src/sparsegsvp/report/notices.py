@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from .._notices import Notice, Severity
 from .charts import asset
-from .words import POOR, Part, joined, number, p_value, plural, range_words
+from .words import POOR, Part, comes_back, joined, number, p_value, plural, range_words
 
 # Conventions for readers, not tests.
 _FEW = 20  # samples of the smallest class
@@ -100,7 +100,7 @@ def _about_panel(document: Part) -> Iterator[Notice]:
     if stability is None or document["verdict"]["answer"] == "none":
         return
     index, noise = stability["index"], stability["index_noise"]
-    if index is not None and index < POOR:
+    if index is not None and index < POOR and not comes_back(document):
         steadier = [
             str(rung["size"])
             for rung in document["ladder"]

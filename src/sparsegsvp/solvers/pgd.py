@@ -8,9 +8,7 @@ is lowered by y = z - step * grad r(z), followed by a proximal step. Kept as pub
 change when z is scaled while the penalty shrinks with z, so h has no minimiser, and where the
 iteration stops depends on the start, the step and the cap.
 
-U. O. Ugwu and M. Kirby, Optimizing Sparse Generalized Singular Vectors for Feature Selection in
-Proximal Support Vector Machines with Application to Breast and Ovarian Cancer Detection,
-arXiv:2410.03978 (2024).
+U. O. Ugwu and M. Kirby, arXiv:2410.03978 (2024).
 """
 
 from __future__ import annotations
@@ -30,10 +28,8 @@ Conventions = Literal["paper", "code"]
 Prox = Literal["weighted", "exact"]
 Operator = Any  # a class matrix: a shape, and products with it and with its transpose
 Products = tuple[Vector, Vector]  # M z and M'M z of a class matrix M
-# From so many planes on, one product of matrices is faster than a product for each.
-_TOGETHER = 4
-# Values of the objective are the same to this relative error; so many make a cycle.
-_SAME, _CYCLE = 1e-10, 20
+_TOGETHER = 4  # from so many planes on, one product of matrices is faster than one for each
+_SAME, _CYCLE = 1e-10, 20  # relative error of equal objectives; so many make a cycle
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +51,7 @@ class PGDHistory:
 
     @property
     def cycle(self) -> int | None:
-        """The iteration from which h takes two values in turn to the end, or None.
-
-        What is selected then depends on whether the cap is an even or an odd number.
-        """
+        """The iteration from which h takes two values in turn to the end, or None."""
         h = self.objective
         other = np.flatnonzero(np.abs(h[2:] - h[:-2]) > _SAME * np.abs(h[2:]))
         since = int(other[-1]) + 1 if other.size else 0
@@ -75,13 +68,10 @@ class PGDResult:
     ----------
     w, b : ndarray of shape (n_features,) and float
         Normal and bias; the bias is 0 without a column of ones.
-    n_iter : int
-        Iterations.
-    converged : bool
-        Whether the stopping rule fired before the cap. It says that h changed little in one
-        step, not that the point is stationary.
+    n_iter, converged : int and bool
+        Iterations, and whether the stopping rule fired before the cap. It says that h changed
+        little in one step, not that the point is stationary.
     history : PGDHistory
-        The course of the iteration.
     """
 
     w: Vector
@@ -114,19 +104,15 @@ def l1_pgd_gsvp(
         Anything with ``shape``, ``A @ v`` and ``A.T @ v``.
     delta : float
         The penalty, the bias included.
-    step_size : float, default=1e-3
-    backtracking : bool, default=False
-        Halve the step whenever the quotient rises above its quadratic model; ``step_size`` is
-        then the first one tried.
-    max_iter : int, default=10000
-    tol : float, default=1e-4
-        Stop when the relative change of the objective is below it.
-    z0 : ndarray of shape (n_features + bias,), optional
+    step_size, backtracking : float, default=1e-3, and bool, default=False
+        The step; with backtracking the first, halved whenever the quotient rises above its
+        quadratic model.
+    max_iter, tol : int, default=10000, and float, default=1e-4
+        Stop at the cap, or when the relative change of the objective is below tol.
+    z0, random_state : ndarray of shape (n_features + bias,), optional, and seed, default=42
         Start. By default uniform on [0, 1), divided by its norm.
     bias : bool, default=True
         Act as if A and B had a column of ones appended.
-    random_state : int, RandomState or None, default=42
-        Seed of the default start.
 
     Returns
     -------
@@ -168,10 +154,8 @@ def lq_pgd_gsvp(
 ) -> PGDResult:
     r"""Algorithm 2: proximal gradient for the lq-penalised quotient of two matrices.
 
-    .. math::
-
-        \min_z \frac{\|Az\|_2^2}{\|Bz\|_2^2}
-        + \delta \sum_f (z_f^2 + \epsilon^2)^{(q-2)/2} z_f^2
+    .. math:: \min_z \frac{\|Az\|_2^2}{\|Bz\|_2^2}
+              + \delta \sum_f D_f z_f^2, \qquad D_f = (z_f^2 + \epsilon^2)^{(q-2)/2}
 
     The proximal step divides each coordinate by 1 + step * delta * D_f, so small entries
     become tiny but never zero.
@@ -180,9 +164,8 @@ def lq_pgd_gsvp(
     ----------
     A, B, delta, step_size, backtracking, max_iter, tol, z0, bias, random_state
         As in `l1_pgd_gsvp`.
-    q : float in (0, 1], default=1.0
-    eps : float, default=1e-3
-        Smoothing of the penalty at zero.
+    q, eps : float, default=1.0 and 1e-3
+        Exponent, in (0, 1], and smoothing of the penalty at zero.
     conventions : {"paper", "code"}, default="paper"
         Where the weights D are taken: "paper" as printed, at z; "code" as the authors ran
         it, at y after the gradient step, with the objective's weights one iterate behind.
@@ -211,9 +194,7 @@ def lq_pgd_gsvp(
         if isinstance(matrix, np.ndarray) and not np.isfinite(matrix).all():
             raise ValueError(f"{name} holds NaN or infinity. Impute or drop these values first.")
     if A.shape[1] != B.shape[1]:
-        raise ValueError(
-            f"A and B must have the same features, got {A.shape[1]} and {B.shape[1]} columns."
-        )
+        raise ValueError(f"A and B must have the same features, got {A.shape[1]} and {B.shape[1]}.")
     size = A.shape[1] + bias
     start = random_start(size, random_state) if z0 is None else np.array(z0, dtype=np.float64)
     if start.shape != (size,) or not np.isfinite(start).all():
@@ -239,14 +220,12 @@ def lq_prox(y: Vector, weight: float, q: float) -> Vector:
     Parameters
     ----------
     y : ndarray
-        Where the gradient step ended.
     weight, q : float
         The weight w of the penalty, at least 0, and the exponent, in (0, 1].
 
     Returns
     -------
-    ndarray
-        The minimiser, of the shape of y.
+    ndarray of the shape of y
 
     Examples
     --------
@@ -260,8 +239,7 @@ def lq_prox(y: Vector, weight: float, q: float) -> Vector:
         return np.copysign(np.maximum(size - weight, 0.0), y)
     jump = (2.0 * weight * (1.0 - q)) ** (1.0 / (2.0 - q))
     beyond = np.flatnonzero(size > jump + weight * q * jump ** (q - 1.0))
-    target = size[beyond]
-    x = target.copy()
+    x = target = size[beyond]
     for _ in range(30):
         pull = weight * q * x ** (q - 1.0)
         before, x = x, x - (x + pull - target) / (1.0 - (1.0 - q) * pull / x)
@@ -389,15 +367,12 @@ def _iterate(
 def _quotient(near: Vector, far: Vector, iteration: int) -> tuple[float, float]:
     """Return the quotient and its denominator."""
     numerator, denominator = float(near @ near), float(far @ far)
-    if denominator == 0.0:
+    if denominator == 0.0 or not math.isfinite(numerator / denominator):
+        vanished = "the iterate vanished on the second class"
+        what = "squares of the values overflow" if denominator else vanished
         raise ValueError(
-            f"The iterate vanished on the second class at iteration {iteration}, where the "
-            "quotient has no value. Take a smaller delta or a smaller step_size."
-        )
-    if not math.isfinite(numerator / denominator):
-        raise ValueError(
-            f"The quotient is not finite at iteration {iteration}: the squares of the values "
-            "overflow. Rescale the data or take a smaller step_size."
+            f"The quotient has no value at iteration {iteration}: {what}. Rescale the data, or "
+            "take a smaller delta or step_size."
         )
     return numerator / denominator, denominator
 

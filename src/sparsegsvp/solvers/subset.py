@@ -42,7 +42,7 @@ _AHEAD, _AHEAD_BYTES = 64, 1 << 28
 # Correlation from which features are listed as stand-ins, and how many at most.
 _STAND_IN, _STAND_INS = 0.8, 10
 # What tau is to Ledoit and Wolf's shrinkage times the logarithm of the number of features.
-_TAU_PAIR, _TAU_MANY = 3.0, 1.0
+_TAU_PAIR, _TAU_MANY = 3.0, 0.3
 
 
 class Covariances:

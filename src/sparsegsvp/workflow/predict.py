@@ -184,7 +184,7 @@ def predict_table(
             raise InputError(
                 "the model gives no probabilities", remedy=f"leave {option('prevalence')} out"
             )
-        trained = _training_shares(last) if shares is None else shares
+        trained = _shares("training", None, classes, last) if shares is None else shares
         proba, shares = move_prior(proba, trained, wanted), wanted
         labels = np.array(classes)[proba.argmax(axis=1)]
     shift = _shift(model, frame, None if table.y is None else table.labels)
@@ -217,8 +217,7 @@ def panel_frame(model: Any, table: Table) -> Any:
     """Return the columns that a model needs as a data frame, in the model's order."""
     import pandas as pd
 
-    names = needed_features(model)
-    places = {name: j for j, name in enumerate(table.feature_names)}
+    names, places = needed_features(model), {n: j for j, n in enumerate(table.feature_names)}
     absent = [name for name in names if name not in places]
     if absent:
         raise InputError(
@@ -231,22 +230,17 @@ def panel_frame(model: Any, table: Table) -> Any:
     return pd.DataFrame(X.toarray() if sparse.issparse(X) else X, columns=names)
 
 
-def _training_shares(last: Any) -> Float64Array:
-    """The shares of the classes among the samples that a model was trained on."""
-    counts = getattr(last, "class_counts_", None)
-    if counts is None:
-        raise InputError(
-            "the model does not know how many samples of each class it was trained on",
-            remedy=f"give {option('prevalence')} as a number",
-        )
-    return np.asarray(counts, dtype=np.float64) / np.sum(counts)
-
-
 def _shares(prevalence: Any, positive: str | None, classes: tuple[str, ...], last: Any) -> Any:
     """Return the class shares that a prevalence stands for."""
     name = option("prevalence")
     if prevalence == "training":
-        return _training_shares(last)
+        counts = getattr(last, "class_counts_", None)
+        if counts is None:
+            raise InputError(
+                "the model does not know how many samples of each class it was trained on",
+                remedy=f"give {name} as a number",
+            )
+        return np.asarray(counts, dtype=np.float64) / np.sum(counts)
     if isinstance(prevalence, Mapping):
         shares = np.array([float(prevalence.get(label, 0)) for label in classes])
         if set(prevalence) != set(classes) or (shares <= 0).any() or abs(shares.sum() - 1) > 1e-6:

@@ -8,8 +8,7 @@ file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from ..estimators import GSVPSVM, GSVPSVMCV, PanelPipeline
 from ..estimators.pipeline import Log2, last_step
 from ..evaluation.procedure import make_imputer
 from ..io import InputError, Table
-from ..io.errors import listed, locating, no_such, option, quote
+from ..io.errors import listed, option, quote, suggestion
 from ..io.text import names_in
 
 _FEWEST = 4  # samples of each class, and groups: two of each in the folds within the folds
@@ -59,10 +58,6 @@ class Settings:
             check_real(option("floor"), self.floor, above=0)
         except ValueError as error:
             raise InputError(str(error)) from None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the parameters as JSON can hold them."""
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
 
     def is_fast(self, table: Table) -> bool:
         """Tell whether a run makes do with less: where it is asked to, and of many samples."""
@@ -123,8 +118,7 @@ def outer_folds(table: Table, folds: int) -> int:
 
 def make_procedure(settings: Settings, table: Table) -> Any:
     """Build what is fitted in every fold; `must` and `ban` become penalty factors."""
-    with locating(table.source):
-        factors = penalty_factors(settings, table)
+    factors = penalty_factors(settings, table)
     model = (
         GSVPSVMCV(penalty_factor=factors, random_state=settings.random_state)
         if settings.n_features is None
@@ -223,13 +217,12 @@ def columns_of(settings: Settings, table: Table, role: str) -> list[int]:
 
     The name of a column that is adjusted for stands for all features made of it.
     """
-    given: Iterable[str] = getattr(settings, role)
     places = {name: [place] for place, name in enumerate(table.feature_names)}
     for column, made in table.covariates.items():
         places.setdefault(column, [places[name][0] for name in made])
     roles = {column.column: column.role for column in table.roles}
     columns: list[int] = []
-    for name in names_in(given, places):
+    for name in names_in(getattr(settings, role), places):
         if name not in places and roles.get(name, "feature") != "feature":
             raise InputError(
                 f"column {quote(name)} ({option(role)}) is no feature: it is left out as "
@@ -237,6 +230,7 @@ def columns_of(settings: Settings, table: Table, role: str) -> list[int]:
                 remedy=f"make it one with {option('keep', name)}",
             )
         if name not in places:
-            raise no_such("feature", name, role, list(places))
+            what = f"there is no feature {quote(name)} ({option(role)})"
+            raise InputError(what, remedy=suggestion(name, list(places)))
         columns += places[name]
     return list(dict.fromkeys(columns))

@@ -37,17 +37,9 @@ _EXTRAS = {"jinja2": "report", "skops": "persist"}
 _ENDS = ("value", "low", "high")
 
 
-# --- the files of a selection, as functions of it
-
-
 def json_text(value: Any) -> str:
     """Format a value as JSON, ended by a line break."""
     return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def timings_text(seconds: Mapping[str, float]) -> str:
-    """Format times, which never repeat and so stay apart from results, which do."""
-    return json_text({"seconds": {stage: round(value, 3) for stage, value in seconds.items()}})
 
 
 def _stand_ins(row: Mapping[str, Any]) -> str:
@@ -123,12 +115,6 @@ def out_of_fold_csv(selection: Selection) -> str:
     return csv_text(list(columns), zip(*columns.values()))
 
 
-def cohort_csv(selection: Selection) -> str | None:
-    """Write the predictions of the independent cohort, if there is one."""
-    cohort = selection.cohort
-    return None if cohort is None else predict_table(selection.model, cohort).csv()
-
-
 _WRITERS: dict[str, Callable[[Selection], str | bytes | None]] = {
     "index.html": lambda selection: render_page(selection.document),
     "results.json": lambda selection: json_text(selection.document),
@@ -136,7 +122,9 @@ _WRITERS: dict[str, Callable[[Selection], str | bytes | None]] = {
     "panel.xlsx": panel_workbook,
     "ladder.csv": lambda selection: csv_text(*ladder_rows(selection)),
     "predictions.csv": out_of_fold_csv,
-    "test-predictions.csv": cohort_csv,
+    "test-predictions.csv": lambda selection: (
+        predict_table(selection.model, selection.cohort).csv() if selection.cohort else None
+    ),
     "checklist.md": lambda selection: checklist_markdown(selection.document),
 }
 
@@ -144,12 +132,17 @@ _WRITERS: dict[str, Callable[[Selection], str | bytes | None]] = {
 def write_files(folder: Path, files: Mapping[str, str | bytes | None]) -> None:
     """Write files under their names; what is no text in the name of a feature becomes a mark."""
     for name, content in files.items():
-        with naming(folder / name):
-            (folder / name).parent.mkdir(exist_ok=True)
-            if isinstance(content, str):
-                content = content.encode(errors="replace")
-            if content is not None:
-                (folder / name).write_bytes(content)
+        data = content.encode(errors="replace") if isinstance(content, str) else content
+        if data is not None:
+            with naming(folder / name):
+                (folder / name).parent.mkdir(exist_ok=True)
+                (folder / name).write_bytes(data)
+
+
+def write_timings(folder: Path, seconds: Mapping[str, float]) -> None:
+    """Write times, which never repeat and so stay apart from results, which do."""
+    rounded = {stage: round(value, 3) for stage, value in seconds.items()}
+    write_files(folder, {"timings.json": json_text({"seconds": rounded})})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -198,11 +191,7 @@ class Selection:
 
     @property
     def ladder(self) -> pd.DataFrame:
-        """Panels of 1, 2, 3, 5, 8, ... features: score, interval, stability and features.
-
-        No size was chosen by these scores, so each is honest; picking the best of them afterwards
-        is not.
-        """
+        """Panels of 1, 2, 3, 5, 8, ... features with their scores: `EvaluationResult.ladder`."""
         return self.evaluation.ladder
 
     @property
@@ -223,7 +212,7 @@ class Selection:
         size : int
             One of ``ladder["size"]``.
         """
-        sizes = [] if self.ladder is None else self.ladder["size"].tolist()
+        sizes = list(self.evaluation.models)
         if size not in sizes:
             raise InputError(
                 f"the ladder has no panel of {size} features",
@@ -277,11 +266,11 @@ class Selection:
         for name, figure in draw_figures(self.document).items() if figures else ():
             drawn = {f"figures/{name}.svg": figure.svg(), f"figures/{name}.csv": figure.csv()}
             write_files(folder, drawn)
-        for size in self.ladder["size"].tolist() if rungs and self.ladder is not None else ():
+        for size in self.evaluation.models if rungs else ():
             (folder / "sizes" / str(size)).mkdir(parents=True)
             self.with_size(size).write(folder / "sizes" / str(size))
         self.seconds["page"] = time.perf_counter() - start
-        write_files(folder, {"timings.json": timings_text(self.seconds)})
+        write_timings(folder, self.seconds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,10 +280,8 @@ class ComparedMethods:
     Attributes
     ----------
     comparison : Comparison
-    document : dict
-        What ``results.json`` holds.
-    seconds : dict of str to float
-        How long the stages took.
+    document, seconds : dict
+        What ``results.json`` holds, and how long the stages took.
     """
 
     comparison: Comparison
@@ -319,9 +306,9 @@ class ComparedMethods:
             "index.html": render_comparison(self.document),
             "results.json": json_text(self.document),
             "comparison.csv": csv_text(list(frame.columns), rows),
-            "timings.json": timings_text({**self.seconds, **fits}),
         }
         write_files(folder, files)
+        write_timings(folder, {**self.seconds, **fits})
 
 
 # --- folders

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -194,7 +194,8 @@ class Run:
     ) -> tuple[EvaluationResult, GivenPanel | None]:
         """Evaluate the procedure, and a given panel on the same folds."""
         table, settings = self.table, self.settings
-        procedure, given = make_procedure(settings, table), self._given_columns()
+        with locating(table.source):
+            procedure, given = make_procedure(settings, table), columns_of(settings, table, "panel")
         asked = settings.evaluation(table)
         options: dict[str, Any] = {
             "groups": table.groups,
@@ -235,18 +236,6 @@ class Run:
         names = [table.feature_names[j] for j in given]
         return evaluation, GivenPanel(names, other, paired_difference(other, evaluation))
 
-    def _given_columns(self) -> list[int]:
-        """Return the features of a given panel; what is adjusted for goes with any panel."""
-        with locating(self.table.source):
-            named = columns_of(self.settings, self.table, "panel")
-        columns = [j for j in named if j not in self.table.covariate_columns]
-        if named and not columns:
-            raise InputError(
-                f"{option('panel')} names nothing but what is adjusted for ({option('adjust')})",
-                remedy="name its features, or leave it out",
-            )
-        return columns
-
     def selection(
         self, evaluation: EvaluationResult, given: GivenPanel | None, clock: Clock
     ) -> Selection:
@@ -266,7 +255,7 @@ class Run:
                 replace(evaluation, model=model),
                 values=self.values,
                 units=f"log2(max(x, {settings.floor:g}))" if settings.log2 else None,
-                settings=settings.to_dict(),
+                settings=asdict(settings),
                 command=self.command,
                 seed=settings.random_state,
                 skipped=settings.skipped(table),
@@ -361,16 +350,15 @@ def compare_table(
             "features",
             remedy="ask for panels of at least 1 and at most all features",
         )
-    known = default_methods()
     try:
-        chosen = [find_method(name) for name in methods] or list(known)
+        chosen = [find_method(name) for name in methods or default_methods()]
     except ValueError as error:
         raise InputError(str(error)) from None
     clock = Clock(progress)
     with warnings.catch_warnings(), clock.stage("comparison"):
         warnings.simplefilter("ignore")
         comparison = compare(
-            {name: known[name] for name in chosen},
+            chosen,
             values_of(table, settings),
             table.labels,
             possible,
@@ -382,7 +370,7 @@ def compare_table(
             cache=cache,
             progress=clock.progress,
         )
-    asked = {**settings.to_dict(), "sizes": possible, "methods": chosen}
+    asked = {**asdict(settings), "sizes": possible, "methods": chosen}
     document = build_comparison(
         comparison, table, settings=asked, command=command, seed=settings.random_state
     )

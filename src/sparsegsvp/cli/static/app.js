@@ -73,7 +73,7 @@ async function home() {
   byId("runs").hidden = runs.length === 0;
   main.querySelector("tbody").append(...runs.map((run) => {
     const s = run.summary, when = element("small", " " + new Date(run.created * 1000).toLocaleString());
-    return row([[element("a", run.name, { href: "#" + run.id }), when], s ? s.panel.length + " of " + many(s.n_features, "feature") : [], s ? score(s.score) : [], s ? verdicts[s.answer] : run.state]);
+    return row([[element("a", run.name, { href: "#" + run.id }), when], s ? s.panel.length + " of " + many(s.n_features, "feature") : [], s ? score(s.score) : [], s ? verdicts[s.answer] : run.state === "draft" ? "not run yet" : run.state]);
   }));
 }
 
@@ -293,6 +293,9 @@ function finished(run) {
     size = rung.chosen ? null : rung.size;
     const page = size === null ? at + "/report/index.html" : at + "/report/sizes/" + size + "/index.html";
     byId("read").href = byId("report").src = page;
+    const place = "report/" + (size === null ? "" : "sizes/" + size + "/");
+    const names = run.outputs.filter((name) => name.startsWith(place) && !name.slice(place.length).includes("/") || name.startsWith("predictions-"));
+    byId("outputs").replaceChildren(...names.map((name) => element("li", element("a", name.split("/").pop(), { href: at + "/" + name.split("/").map(encodeURIComponent).join("/"), download: name.split("/").pop() }))));
     byId("which").textContent = "The model of " + many(size ?? s.panel.length, "feature") + " is used.";
     [...byId("ladder").children].forEach((made, i) => made.setAttribute("aria-pressed", ladder[i] === rung));
   };
@@ -302,7 +305,6 @@ function finished(run) {
     return button([element("b", String(rung.size)), rung.size === 1 ? " feature" : " features", element("meter", [], { min: 0, max: 1, value: value.value, "aria-hidden": true }), value.value.toFixed(2), element("small", value.low === null ? "" : value.low.toFixed(2) + " to " + value.high.toFixed(2)), element("small", rung.chosen ? "chosen by the run" : "")], () => choose(rung));
   }));
   choose(ladder.find((rung) => rung.chosen));
-  byId("outputs").append(...run.outputs.map((name) => element("li", element("a", name, { href: at + "/" + name.split("/").map(encodeURIComponent).join("/"), download: name.split("/").pop() }))));
   byId("command").textContent = "cd " + quote(form.folder + "/" + run.id) + "\nsparsegsvp " + run.command.map(quote).join(" ");
   byId("again").addEventListener("click", async () => { location.hash = (await again(run)).id; });
   byId("panel").value = s.panel.join("\n");
@@ -320,8 +322,8 @@ function finished(run) {
       const made = await send("/api/runs/" + run.id + "/predict", byId("apply").files[0], size === null ? "" : "&as=" + size);
       const counts = Object.entries(made.counts).map((pair) => pair.join(" ")).join(", ");
       const link = element("a", "all " + many(made.n_rows, "prediction"), { href: at + "/" + made.file, download: made.file });
-      const rows = element("table", [element("tr", made.header.map((name) => element("th", name))), ...made.rows.map(row)], { className: "cells" });
-      byId("applied").replaceChildren(element("p", [counts + ": ", link]), ...made.notes.map((note) => element("p", note)), element("div", rows, { className: "wide" }));
+      const rows = element("table", [element("tr", made.header.map((name) => element("th", name))), ...made.rows.map((cells) => row(cells.map((cell) => /^0\.\d{4,}/.test(cell) ? Number(cell).toFixed(3) : cell)))], { className: "cells" });
+      byId("applied").replaceChildren(element("p", [counts + ": ", link]), ...made.notes.map((note) => element("p", note.replace("note: ", ""), { className: "fine" })), element("div", rows, { className: "wide" }));
     } catch (error) { byId("applied").replaceChildren(element("div", error.message, { className: "error" })); }
   });
 }
