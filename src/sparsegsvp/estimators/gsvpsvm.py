@@ -210,10 +210,7 @@ class GSVPSVM(PathClassifier):
     def fit_with_path(
         self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None
     ) -> dict[int, GSVPSVM]:
-        """Fit as `fit` does, and models of other sizes from the same path.
-
-        Parameters and result are those of `fit_path`.
-        """
+        """Fit as `fit` does, and models of other sizes, as `fit_path` gives them."""
         models = self._models(sizes)
         table = self._read(X, y, sample_weight)
         forget_fit(self)
@@ -371,13 +368,9 @@ class GSVPSVM(PathClassifier):
             forget_fit(trial)
         refuse_dask(X)
         X, y = validate_data(
-            trial,
-            X,
-            y,
-            reset=seen is None,
-            accept_sparse=("csr", "csc"),
+            trial, X, y, reset=seen is None, accept_sparse=("csr", "csc"),
             dtype=(np.float64, np.float32),
-        )
+        )  # fmt: skip
         check_classification_targets(y)
         known: Any = classes if seen is None else seen.classes
         batch = ClassMoments.from_data(X, y, sample_weight, classes=known)

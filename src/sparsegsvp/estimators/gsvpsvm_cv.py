@@ -128,27 +128,9 @@ class GSVPSVMCV(PathClassifier):
         return self
 
     def fit_with_path(
-        self,
-        X: Any,
-        y: Any,
-        sizes: Sequence[int],
-        sample_weight: Any = None,
-        groups: Any = None,
+        self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None, groups: Any = None
     ) -> dict[int, GSVPSVM]:
-        """Fit as `fit` does, and models of given sizes from the path of the last fit.
-
-        Parameters
-        ----------
-        X, y, sample_weight, groups
-            As in `fit`.
-        sizes : sequence of int
-            Numbers of features.
-
-        Returns
-        -------
-        dict of int to GSVPSVM
-            Fitted models by size, as `fit_path` gives them.
-        """
+        """Fit as `fit` does, and models of given sizes, as `fit_path` gives them."""
         with nullcontext() if self.n_jobs is None else threadpool_limits(self.n_jobs):
             table, path, size = self._search(X, y, sample_weight, groups)
             model, models = self._of_size(size), {k: self._of_size(k) for k in sizes}
@@ -162,18 +144,7 @@ class GSVPSVMCV(PathClassifier):
     def fit_path(
         self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None
     ) -> dict[int, GSVPSVM]:
-        """Fit models of given sizes from one path, without a search.
-
-        Parameters
-        ----------
-        X, y, sizes, sample_weight
-            As in `GSVPSVM.fit_path`.
-
-        Returns
-        -------
-        dict of int to GSVPSVM
-            Fitted models by size.
-        """
+        """Fit models of given sizes, without a search, as `GSVPSVM.fit_path` does."""
         return self._of_size(1).fit_path(X, y, sizes, sample_weight)
 
     def _of_size(self, size: int) -> GSVPSVM:
@@ -277,9 +248,10 @@ def _held_out(
     if not times.any():
         raise ValueError("no fold holds out a sample: cv must split rows of positive weight")
 
+    limits = None if limits is None else limits[:, union]
+
     def errors(columns: Float64Array, code: IntArray, *masks: BoolArray) -> Float64Array:
-        if limits is not None:
-            columns = clip_values(columns, limits[:, union])
+        columns = clip_values(columns, limits)
         wrong = np.zeros((len(code), place.shape[1]))
         for path, at, mask in zip(paths, place, masks):
             wrong[mask] += (path.predictions(columns[mask][:, at]) != code[mask]).T

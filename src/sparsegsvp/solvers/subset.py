@@ -218,6 +218,7 @@ class Covariances:
         elif self.rows.lazy:
             raw = self._read_ahead(features, likely)
         else:
+            self.rows.likely = likely
             raw = self._read(sets, features)
         return raw * self.inverse[sets, features][:, None] * self.inverse
 
