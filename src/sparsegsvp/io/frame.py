@@ -180,10 +180,11 @@ def collect(open_rows: OpenRows, options: ReadOptions, asked: Collection[str] | 
         with open_rows() as rows:
             stems = Counter(map(stem_of, rows.names))
             for p, name in enumerate(rows.names):
-                look = look_of(name) if stems[stem_of(name)] <= _SERIES else None
-                named = look is not None and look.plain
-                named = named or names_samples(name) or names_people(name)
-                if p == 0 or not name or asked is None or name in asked or named:
+                few = stems[stem_of(name)] <= _SERIES
+                look = look_of(name) if few else None
+                named = few and (names_samples(name) or names_people(name))
+                named = named or not name or (look is not None and look.plain)
+                if p == 0 or asked is None or name in asked or named:
                     keep.add(p)
             frame = _read(rows, keep, options, asked or ())
         more = _suspects(frame) if frame.mark else set()
@@ -264,18 +265,19 @@ def _quickly(cells: Sequence[Any], decimal: str, codes: Codes) -> NDArray[np.flo
 
 def _suspects(frame: Frame) -> set[int]:
     """Return columns whose marks may separate thousands; say if no number shows otherwise."""
-    X = frame.X
-    marked, three = np.zeros(X.shape[1], dtype=bool), ~np.isnan(X).all(axis=0)
-    for row in X:
-        marked |= row % 1 > 0
-        three &= three_decimals(row)
-        if not three.any():  # most tables end it at once
-            break
-    frame.doubtful = not (marked & ~three).any()
-    columns = np.flatnonzero(marked & three).tolist()
-    whole = {j: np.max(np.abs(X[X[:, j] % 1 == 0, j]), initial=0) for j in columns}
-    beside = {j for j in columns if 100 <= whole[j] < 1000}
-    return beside.union(columns[:3] if frame.doubtful else ())
+    X, some = frame.X, frame.X[:30]  # most tables show at once what their mark is
+    three = three_decimals(some).all(axis=0)
+    frame.doubtful = not ((some % 1 > 0).any(axis=0) & ~three).any()
+    marked, beside = list[int](), set[int]()
+    for j in np.flatnonzero(three).tolist():
+        fractions = X[:, j] % 1 > 0
+        if fractions.any() and three_decimals(X[:, j]).all():
+            marked.append(j)
+            whole = np.abs(X[X[:, j] % 1 == 0, j])
+            beside |= {j} if 100 <= np.max(whole, initial=0) < 1000 else set()
+        elif fractions.any():
+            frame.doubtful = False
+    return beside.union(marked[:3] if frame.doubtful else ())
 
 
 # --- data in memory ----------------------------------------------------------------------
