@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._typing import Float64Array, IntArray
 from .._validate import check_choice, forget_fit, refuse_dask, warn_caller
-from ..linalg.rows import is_dask, read_classes
+from ..linalg.rows import read_classes
 from ..solvers.pgd import Conventions, PGDPlane, PGDResult, Prox, pgd_planes, random_start
 from .pipeline import _FLOATS, SupportSelector
 
@@ -106,7 +106,7 @@ def read_dense(
     estimator: Any, X: Any, y: Any, *, multiclass: bool = False, **checks: Any
 ) -> tuple[NDArray[Any], IntArray]:
     """Set ``classes_``, and return checked dense rows and the class of each by number."""
-    X = X.compute() if is_dask(X) else X
+    refuse_dask(X)
     rows, classes, codes, _ = read_classes(X, y, estimator=estimator, accept_sparse=False, **checks)
     if len(classes) > 2 and not multiclass:
         raise ValueError(
@@ -285,7 +285,6 @@ def fit_together(models: Sequence[PGDGSVPSVM], X: ArrayLike, y: ArrayLike) -> No
 
     A plane that reaches its cap is told by ``converged_`` alone, not by a warning.
     """
-    refuse_dask(X)
     planes: list[PGDPlane] = []
     for model in models:
         forget_fit(model)

@@ -31,7 +31,6 @@ from .._validate import (
     check_n_features,
     check_real,
     forget_fit,
-    refuse_dask,
     warn_caller,
     warn_constant,
 )
@@ -191,7 +190,6 @@ class PanelMethod(SupportSelector, BaseEstimator):
 
     def _read(self, X: ArrayLike, y: ArrayLike) -> ClassBlocks:
         """Validate training data, set what scikit-learn sets, and cut the table by class."""
-        refuse_dask(X)
         table, codes = read_dense(self, X, y, multiclass=self._multiclass, dtype=np.float64)
         mean = table.mean(axis=0)
         varying, scale = standardisation(mean, table.var(axis=0), self.standardize)
