@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from .._typing import BoolArray, Float64Array, IntArray
 from .._validate import check_choice, check_integer, check_seed, forget_fit
-from ..linalg.rows import Rows, is_dask
+from ..linalg.rows import is_dask
 from ..solvers.subset import Path, check_panel, forward
 from .base import clip_values
 from .gsvpsvm import GSVPSVM, PathClassifier, Training
@@ -188,7 +188,7 @@ class GSVPSVMCV(PathClassifier):
             sets, most, tau=self.tau, max_correlation=self.max_correlation,
             penalty_factor=table.factor,
         )  # fmt: skip
-        wrong, counted = _held_out(table.rows, codes, weight, folds, paths, everything.limits)
+        wrong, counted = _held_out(table, folds, paths)
         least = max(1, int(np.count_nonzero(table.factor == 0.0)))
         path, size = _choose(wrong, codes, counted, n_classes, least, self.scoring, self.rule)
         return table, path, size
@@ -229,17 +229,13 @@ def _folds(
 
 
 def _held_out(
-    rows: Rows,
-    codes: IntArray,
-    weight: Float64Array,
-    folds: list[tuple[IntArray, IntArray]],
-    paths: list[Path],
-    limits: Float64Array | None,
+    table: Training, folds: list[tuple[IntArray, IntArray]], paths: list[Path]
 ) -> tuple[Float64Array, Float64Array]:
     """How often each row was classified wrongly with each size when held out, and its weight.
 
     All folds' rows are scored in one pass over the columns of all panels.
     """
+    codes, limits = table.codes, table.covariances.limits
     union, place = np.unique([path.order for path in paths], return_inverse=True)
     place, held = place.reshape(len(paths), -1), np.zeros((len(folds), len(codes)), dtype=bool)
     for mask, (_, outside) in zip(held, folds):
@@ -257,9 +253,9 @@ def _held_out(
             wrong[mask] += (path.predictions(columns[mask][:, at]) != code[mask]).T
         return wrong
 
-    wrong = rows.take(union).map_rows(errors, (codes, *held)).T
+    wrong = table.rows.take(union).map_rows(errors, (codes, *held)).T
     wrong /= np.maximum(times, 1)
-    return wrong, weight * (times > 0)
+    return wrong, table.weight * (times > 0)
 
 
 def _choose(

@@ -12,12 +12,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._typing import Float64Array, IntArray
 from .._validate import check_choice, forget_fit, refuse_dask, warn_caller
-from ..linalg.rows import check_class_sizes, check_extremes
+from ..linalg.rows import is_dask, read_classes
 from ..solvers.pgd import Conventions, PGDPlane, PGDResult, Prox, pgd_planes, random_start
 from .pipeline import _FLOATS, SupportSelector
 
@@ -103,11 +102,12 @@ def elbow_features(weights: ArrayLike, *, rule: ElbowRule = "chord") -> NDArray[
     return order[magnitudes[order] > 0.0]
 
 
-def encode_labels(estimator: Any, labels: NDArray[Any], *, multiclass: bool = False) -> IntArray:
-    """Set ``classes_``, each of two rows at least, and return the class of each row by number."""
-    check_classification_targets(labels)
-    classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    check_class_sizes(classes, counts)
+def read_dense(
+    estimator: Any, X: Any, y: Any, *, multiclass: bool = False, **checks: Any
+) -> tuple[NDArray[Any], IntArray]:
+    """Set ``classes_``, and return checked dense rows and the class of each by number."""
+    X = X.compute() if is_dask(X) else X
+    rows, classes, codes, _ = read_classes(X, y, estimator=estimator, accept_sparse=False, **checks)
     if len(classes) > 2 and not multiclass:
         raise ValueError(
             "Only binary classification is supported. The type of the target is multiclass "
@@ -115,7 +115,7 @@ def encode_labels(estimator: Any, labels: NDArray[Any], *, multiclass: bool = Fa
             "sklearn.multiclass.OneVsRestClassifier"
         )
     estimator.classes_ = classes
-    return codes
+    return rows.X, codes
 
 
 class NearerPlane(ClassifierMixin, SupportSelector):
@@ -138,7 +138,8 @@ class NearerPlane(ClassifierMixin, SupportSelector):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class of the nearer plane for each row."""
-        return self.classes_[(self.decision_function(X) > 0.0).astype(np.intp)]
+        second = self.decision_function(X) > 0.0
+        return self.classes_[second.astype(np.intp)]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -288,10 +289,8 @@ def fit_together(models: Sequence[PGDGSVPSVM], X: ArrayLike, y: ArrayLike) -> No
     planes: list[PGDPlane] = []
     for model in models:
         forget_fit(model)
-        table, labels = validate_data(model, X, y, dtype=_FLOATS, ensure_min_samples=2)
-        codes = encode_labels(model, labels)
+        table, codes = read_dense(model, X, y)
         if not planes:
-            check_extremes(float(table.min()), float(table.max()), table.dtype, "X")
             scaler = StandardScaler().fit(table)
             varies = scaler.scale_ == np.sqrt(scaler.var_)  # for what is constant it is 1
         planes += model._planes(varies)

@@ -174,6 +174,15 @@ class Scoring:
             recalls, self.units, fold_scores=found.fold_accuracies(k), **options
         )
 
+    def accuracy(self, found: OutOfFold) -> Interval:
+        """Return the share of samples that are recognised, of all repeats together."""
+        right, total = found.predicted == found.truth, self.units.sum()
+        if self.exact:
+            return self.rate(right.mean(), total)
+        folds = [right[rows].mean() for rows in found.parts]
+        options: dict[str, Any] = {"ratio": self.ratio, "level": self.level}
+        return metrics.rate_interval([right.mean()], [total], fold_scores=folds, **options)
+
     def roc_auc(self, found: OutOfFold) -> Interval | None:
         """Return the mean area over the folds; None where nothing ranks the samples."""
         areas, variances = found.fold_areas(self.units.size, self.positive)
@@ -218,7 +227,7 @@ class Scoring:
             each = self.rates(found, self.level**0.5)
             if each is not None and prevalence is not None:
                 scores |= metrics.predictive_values(*each, prevalence)
-        scores["accuracy"] = self.rate(np.mean(found.predicted == found.truth), self.units.sum())
+        scores["accuracy"] = self.accuracy(found)
         scores["brier"] = self.brier(found)
         if k > 2:
             scores |= {f"recall {classes[j]}": recall for j, recall in known.items()}

@@ -375,21 +375,19 @@ def append_covariates(frame: Frame, roles: Roles, codes: Codes) -> dict[str, tup
 
 def mark_missing(X: Any, values: Sequence[float], *, in_place: bool) -> tuple[Any, Counter[str]]:
     """Put NaN where a matrix holds one of some values; return it and how often each was met."""
-    met: Counter[str] = Counter()
-    if sparse.issparse(X):
-        if 0.0 in values:
-            what = f"0 cannot mark missing values in a sparse matrix ({option('na')})"
-            raise InputError(what, remedy="what such a matrix leaves out are zeros")
-        data, met = mark_missing(X.data, values, in_place=in_place)
-        return (X._with_data(data, copy=False) if met else X), met
+    if sparse.issparse(X) and 0.0 in values:
+        what = f"0 cannot mark missing values in a sparse matrix ({option('na')})"
+        raise InputError(what, remedy="what such a matrix leaves out are zeros")
+    data, met = X.data if sparse.issparse(X) else X, Counter[str]()
     for value in values:
-        hit = value == X
-        if hit.any():
-            if not (in_place and X.flags.writeable):
-                X, in_place = X.copy(order="K"), True
-            X[hit] = np.nan
+        if (hit := data == value).any():
+            if not (in_place and data.flags.writeable):
+                data, in_place = data.copy(order="K"), True
+            data[hit] = np.nan
             met[f"{value:g}"] += int(hit.sum())
-    return X, met
+    return (
+        X._with_data(data, copy=False) if met and sparse.issparse(X) else data if met else X
+    ), met
 
 
 def column_slices(X: Any) -> Iterator[slice]:

@@ -47,7 +47,7 @@ class Format:
 
     `suffixes` are in lower case; ``.gz`` after them is looked through; `recognise`, if there is
     one, has to say yes to the file's content too. One of the two readers is needed:
-    ``rows(path, options)`` opens a file as rows of cells, ``read(path, options, asked)`` gives a
+    ``rows(path, options)`` opens a file as rows of cells, ``read(path, options, verbatim)`` gives a
     `Frame`, in which the columns asked for stay as written. `layers` is whether a file holds
     several matrices.
     """
@@ -60,7 +60,7 @@ class Format:
     recognise: Callable[[Path], bool] | None = None
 
 
-def read_frame(file: Path, options: ReadOptions, asked: Collection[str] | None = ()) -> Frame:
+def read_frame(file: Path, options: ReadOptions, verbatim: Collection[str] | None = ()) -> Frame:
     """Read a file of any format; the cells of columns that are asked for stay as written."""
     suffixes = [s.lower() for s in file.suffixes if s.lower() != ".gz"] or [""]
     fitting = [form for form in FORMATS if suffixes[-1] in form.suffixes]
@@ -79,10 +79,10 @@ def read_frame(file: Path, options: ReadOptions, asked: Collection[str] | None =
         raise InputError(what, remedy=f"leave {option('transpose', True)} out")
     with guarded(form.name):
         if form.read is not None:
-            return form.read(file, options, asked)
+            return form.read(file, options, verbatim)
         assert form.rows is not None
         opened = form.rows
-        return collect(lambda: opened(file, options), options, asked)
+        return collect(lambda: opened(file, options), options, verbatim)
 
 
 def read_labels(file: Path, on: str | None, target: str | None, options: ReadOptions) -> Labels:
@@ -244,7 +244,7 @@ def _check_workbook(path: Path) -> None:
 # --- Parquet ---------------------------------------------------------------------------
 
 
-def _read_parquet(path: Path, options: ReadOptions, asked: Collection[str] | None) -> Frame:
+def _read_parquet(path: Path, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
     pa, pq = need("pyarrow", "cli"), need("pyarrow.parquet", "cli")
     try:
         file = pq.ParquetFile(path)
@@ -264,7 +264,7 @@ def _read_parquet(path: Path, options: ReadOptions, asked: Collection[str] | Non
 # --- AnnData ---------------------------------------------------------------------------
 
 
-def _read_h5ad(path: Path, options: ReadOptions, asked: Collection[str] | None) -> Frame:
+def _read_h5ad(path: Path, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
     """Read X (or a layer), the names and what is said of the samples, and nothing else."""
     h5py, _ = need("h5py", "omics"), need("anndata", "omics")
     from anndata.io import read_elem

@@ -173,7 +173,7 @@ def refuse_duplicates(
 # --- rows of cells -----------------------------------------------------------------------
 
 
-def collect(open_rows: OpenRows, options: ReadOptions, asked: Collection[str] | None) -> Frame:
+def collect(open_rows: OpenRows, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
     """Make a frame of rows of cells; those of the columns and rows asked for stay as written."""
     keep: set[int] = set()
     while True:
@@ -184,16 +184,16 @@ def collect(open_rows: OpenRows, options: ReadOptions, asked: Collection[str] | 
                 look = look_of(name) if few else None
                 named = few and (names_samples(name) or names_people(name))
                 named = named or not name or (look is not None and look.plain)
-                if p == 0 or asked is None or name in asked or named:
+                if p == 0 or verbatim is None or name in verbatim or named:
                     keep.add(p)
-            frame = _read(rows, keep, options, asked or ())
+            frame = _read(rows, keep, options, verbatim or ())
         more = _suspects(frame) if frame.mark else set()
         if more <= keep:
             return frame
         keep |= more
 
 
-def _read(rows: Rows, keep: set[int], options: ReadOptions, asked: Collection[str]) -> Frame:
+def _read(rows: Rows, keep: set[int], options: ReadOptions, verbatim: Collection[str]) -> Frame:
     """Read rows of cells: a column with text in it is no more tried as numbers from there on."""
     m, codes = len(rows.names), Codes(options.na)
     frame = Frame(rows.names, None, {}, rows.kind, "either", "line", ours=True)
@@ -219,7 +219,7 @@ def _read(rows: Rows, keep: set[int], options: ReadOptions, asked: Collection[st
         row = np.full(m, np.nan)
         row[places] = values
         numbers.frombytes(row.tobytes())
-        whole = isinstance(cells[0], str) and cells[0].strip() in asked
+        whole = isinstance(cells[0], str) and cells[0].strip() in verbatim
         for p in range(m) if whole else (*keep, *odd):
             frame.raw.setdefault(p, {})[i] = cells[p]
         free = options.decimal is None and options.thousands is None and frame.mark is None
@@ -630,7 +630,9 @@ def _no_such_line(frame: Frame, name: str, role: str) -> InputError:
         remedy = "the first line holds only numbers: add a line with the column names"
     elif line == "row":
         remedy += f"; labels may also come from a second file ({option('labels')})"
-    elif role == "target" and len(first) > 1 and not any(looks_numeric(c or "0") for c in first):
+    elif role == "target" and len(first) > 1 and remedy.startswith("there"):
+        if any(looks_numeric(cell or "0") for cell in first):
+            return InputError(what, remedy=remedy)
         remedy += f"; if the features are in rows, use {option('transpose', True)} and give "
         remedy += f"the labels in a second file ({option('labels')})"
     return InputError(what, remedy=remedy)

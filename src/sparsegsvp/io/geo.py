@@ -31,7 +31,7 @@ def is_series_matrix(path: Path) -> bool:
     return head.removeprefix(b"\xef\xbb\xbf").lstrip().lower().startswith(_OPENINGS)
 
 
-def read_series_matrix(path: Path, options: ReadOptions, asked: Collection[str] | None) -> Frame:
+def read_series_matrix(path: Path, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
     """Read the numbers with samples as columns, and what is known of the samples."""
     above: list[tuple[str, list[str]]] = []
     try:
@@ -40,7 +40,7 @@ def read_series_matrix(path: Path, options: ReadOptions, asked: Collection[str] 
     except InputError as error:
         damaged = error.where and "number" not in error.what
         raise InputError(error.what, error.where, _AGAIN if damaged else error.remedy) from error
-    if not len(frame) and asked is not None:
+    if not len(frame) and verbatim is not None:
         raise InputError(
             "the series matrix describes the samples but holds no numbers, as is usual for "
             "sequencing",

@@ -473,8 +473,8 @@ def _table_of(
             listing += f"; the class of interest is {quote(table.positive_class)}"
             listing += ", taken by its name or place" if table.positive_guessed else ""
         record.append(f"classes in {quote(target)}: {listing}")
-    if asked := [name for name, why in frame.dropped.items() if why == "asked for"]:
-        record.append(f"left out as asked: {listed(asked)}")
+    if left := [name for name, why in frame.dropped.items() if why == "asked for"]:
+        record.append(f"left out as asked: {listed(left)}")
     record += frame.notes
     if log2:
         from ..estimators.pipeline import log2_floor  # scikit-learn takes a second to load

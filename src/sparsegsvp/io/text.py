@@ -50,18 +50,19 @@ class ReadOptions:
         # a shell passes \t on as two characters
         separator = {"\\t": "\t", "tab": "\t"}.get(self.separator or "", self.separator)
         object.__setattr__(self, "separator", separator)
-        decimal, thousands = self.decimal, self.thousands
-        for name, value, good, remedy in (
-            ("separator", separator, len(separator or ";") == 1 and separator not in {*'"\r\n\0'},
-             "give one character, such as ; or |, or write tab"),
-            ("decimal", decimal, decimal in (None, ".", ","), "give a point or a comma"),
-            ("thousands", thousands, thousands in (None, ".", ",", "'", " "),
-             "give a point, a comma, an apostrophe or a blank"),
-            ("thousands", thousands, thousands is None or thousands != decimal,
-             "it cannot be the decimal mark, too"),
-        ):  # fmt: skip
-            if not good:
-                raise InputError(f"{option(name)} is {quote(value)}", remedy=remedy)
+        marks = {"decimal": (self.decimal, ".,"), "thousands": (self.thousands, ".,' ")}
+        wrong = {name: mark for name, (mark, known) in marks.items() if mark not in (None, *known)}
+        if separator is not None and (len(separator) != 1 or separator in '"\r\n\0'):
+            wrong = {"separator": separator}
+        elif self.thousands is not None and self.thousands == self.decimal:
+            wrong = {"thousands": self.thousands}
+        for name, mark in wrong.items():
+            remedy = "give a point or a comma, for thousands also an apostrophe or a blank"
+            if name == "separator":
+                remedy = "give one character, such as ; or |, or write tab"
+            elif mark == self.decimal == self.thousands:
+                remedy = "it cannot be the decimal mark, too"
+            raise InputError(f"{option(name)} is {quote(mark)}", remedy=remedy)
 
 
 @dataclass

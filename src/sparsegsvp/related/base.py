@@ -22,7 +22,6 @@ from scipy import linalg, sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags
-from sklearn.utils.validation import validate_data
 
 from .._typing import Float64Array as Array
 from .._typing import IntArray
@@ -36,9 +35,9 @@ from .._validate import (
     warn_caller,
     warn_constant,
 )
-from ..estimators.pgd import NearerPlane, encode_labels
+from ..estimators.pgd import NearerPlane, read_dense
 from ..estimators.pipeline import SupportSelector
-from ..linalg.rows import check_extremes
+from ..linalg.moments import standardisation
 
 # The end of the parameters and the start of the attributes in the docstrings of all methods, which
 # refer to them as %(planes)s or %(selector)s; and the parameters of iterations.
@@ -193,23 +192,17 @@ class PanelMethod(SupportSelector, BaseEstimator):
     def _read(self, X: ArrayLike, y: ArrayLike) -> ClassBlocks:
         """Validate training data, set what scikit-learn sets, and cut the table by class."""
         refuse_dask(X)
-        table, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-        check_extremes(float(table.min()), float(table.max()), table.dtype, "X")
-        codes = encode_labels(self, labels, multiclass=self._multiclass)
-        mean, sd = table.mean(axis=0), table.std(axis=0)
-        # what rounding leaves of a constant column is no spread, nor is one whose square underflows
-        noise = np.maximum(16 * np.finfo(np.float64).eps * np.abs(mean), 1.5e-154)
-        varying = (table.max(axis=0) > table.min(axis=0)) & (sd > noise)
+        table, codes = read_dense(self, X, y, multiclass=self._multiclass, dtype=np.float64)
+        mean = table.mean(axis=0)
+        varying, scale = standardisation(mean, table.var(axis=0), self.standardize)
         if not varying.any():
             raise ValueError(
                 "every feature of X is constant, so there is nothing to separate the classes "
                 "with: check how X was read and filtered"
             )
         warn_constant(np.flatnonzero(~varying), getattr(self, "feature_names_in_", None))
-        mean, scale = mean[varying], sd[varying]
-        if not self.standardize:
-            mean, scale = mean * self._centred, np.ones(len(scale))
         features = np.flatnonzero(varying)
+        mean, scale = mean[features] * (self.standardize or self._centred), scale[features]
         blocks = [table[np.ix_(codes == k, features)] for k in range(len(self.classes_))]
         for block in blocks:
             np.divide(np.subtract(block, mean, out=block), scale, out=block)

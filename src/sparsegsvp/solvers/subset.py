@@ -551,22 +551,10 @@ def subset_gsvp(
         Class labels, two or more.
     n_features : int
         How many features to select; all that vary, with a warning, if these are fewer.
-    tau : float, optional
-        Floor of the squared distances in units of a feature's variance. By default a multiple
-        of Ledoit and Wolf's shrinkage, which falls to nothing as the samples grow.
-    clip : float, optional
-        Values are clipped this many pooled within-class standard deviations from their class's
-        mean; None for never. Zeros stay.
-    max_correlation : float
-        A feature whose within-class correlation with a chosen one reaches this in size is taken
-        only where no other is left; 1 turns it off.
-    penalty_factor : array of shape (n_features_in,) or mapping, optional
-        0 for features that come first, infinity for those that never come, else what a
-        feature's gain is divided by. A mapping gives it for some, by name.
+    tau, clip, max_correlation, penalty_factor, standardize
+        As in `GSVPSVM`.
     sample_weight : array of shape (n_samples,), optional
         Non-negative weights; only their ratios matter.
-    standardize : bool
-        Whether features are scaled to unit variance.
 
     Returns
     -------
