@@ -49,6 +49,8 @@ RULES = {
     "paired, 0.25 or 1%": ("paired", 0.25, 0.01),
     "paired, 0.5 or 1%": ("paired", 0.5, 0.01),
     "paired, 0.5 or 2%": ("paired", 0.5, 0.02),
+    "paired, 0.75 or 1%": ("paired", 0.75, 0.01),
+    "paired, 0.75 or 2%": ("paired", 0.75, 0.02),
     "paired, 1 or 2%": ("paired", 1.0, 0.02),
     "1se": ("1se", 0.0, 0.0),
 }
@@ -122,7 +124,7 @@ def run_split(train: Table, test: Table, sizes: Sequence[int], known: dict[str, 
             result["strengths"][str(C)] = by_decision(train, test, sizes)
     result["decisions"] = {d: by_decision(train, test, sizes, decision=d) for d in DECISIONS}
     for name, (rule, errors, part) in RULES.items():
-        with patched(search_module, _ERRORS=errors, _PART=part):
+        with patched(search_module, _ERRORS=errors, _PART_PAIR=part, _PART_MANY=part):
             model = GSVPSVMCV(rule=rule).fit(X, y)
         score = float(balanced_accuracy_score(y_test, model.predict(X_test)))
         result["rules"][name] = {"accuracy": score, "size": model.n_features_}
@@ -274,8 +276,9 @@ def tables(results: dict[str, Any]) -> str:
             rows.append([rule, *cells, f"{np.mean(wide):.1f}" if wide else ""])
         text.append(markdown(["", "accuracy", "features", "on wide sets"], rows))
         text.append("By set, GSVPSVM with 3 and 10 features, and the search:")
+        part = search_module._PART_PAIR if group == "two classes" else search_module._PART_MANY
         default = next(n for n, r in RULES.items() if r == (
-            "paired", search_module._ERRORS, search_module._PART))  # fmt: skip
+            "paired", search_module._ERRORS, part))  # fmt: skip
         rows = []
         for n, data in sets.items():
             cells = [

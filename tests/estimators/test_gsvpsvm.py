@@ -80,6 +80,8 @@ def test_decisions_have_the_shapes_and_laws_of_scikit_learn(table, decision) -> 
     assert_allclose(
         model.distances(X), X @ model.planes_.T + model.plane_intercepts_, rtol=1e-8, atol=1e-9
     )
+    squares = [(model.distances(X[y == k]) ** 2).mean(axis=0) for k in range(n_classes)]
+    assert_allclose(model.scale_, np.sqrt(np.mean(squares, axis=0)))
     if decision == "distance":
         assert_array_equal(model.predict(X), model.classes_[np.abs(model.distances(X)).argmin(1)])
     # a row on its own is decided as among others

@@ -8,8 +8,7 @@ import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsegsvp.linalg.gsvd import gsvd
-from sparsegsvp.linalg.hogsvd import hogsvd
+from sparsegsvp.linalg.gsvd import gsvd, hogsvd
 
 
 def orthogonal(rng, n):

@@ -5,13 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsegsvp.linalg.covariances import CovariancesOfRows, Part
 from sparsegsvp.linalg.rows import as_rows
 from sparsegsvp.solvers import newton
 from sparsegsvp.solvers.newton import Problem, kkt_residual, minimize, prox_on_sphere, solve
 from sparsegsvp.solvers.path import Path
 from sparsegsvp.solvers.penalties import Penalty
-from sparsegsvp.solvers.quotient import OneVsRest
+from sparsegsvp.solvers.quotient import CovariancesOfRows, OneVsRest, Part
 
 few = settings(max_examples=20, deadline=None, derandomize=True)
 

@@ -6,12 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sparsegsvp import sparse_gsvp, sparse_gsvp_path
-from sparsegsvp.linalg.covariances import Part, covariances_of
 from sparsegsvp.linalg.rows import as_rows
 from sparsegsvp.solvers.newton import Problem
 from sparsegsvp.solvers.path import Path
 from sparsegsvp.solvers.penalties import Penalty
-from sparsegsvp.solvers.quotient import OneVsRest
+from sparsegsvp.solvers.quotient import OneVsRest, Part, covariances_of
 
 few = settings(max_examples=15, deadline=None, derandomize=True)
 problems = {

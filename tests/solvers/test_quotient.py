@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsegsvp.linalg.covariances import CovariancesOfMoments, CovariancesOfRows, Part
 from sparsegsvp.linalg.moments import ClassMoments
 from sparsegsvp.linalg.rows import as_rows
 from sparsegsvp.solvers.newton import Problem
 from sparsegsvp.solvers.penalties import Penalty
 from sparsegsvp.solvers.quotient import (
+    CovariancesOfMoments,
+    CovariancesOfRows,
     OneVsRest,
+    Part,
     Quotient,
     best_bias,
     single_feature_ratios,

@@ -64,12 +64,7 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         return self._panel_rows(X).map_rows(self._distances)
 
     def decision_function(self, X: Any) -> Float64Array:
-        """Confidence in each class.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            As in `distances`.
+        """Confidence in each class, for X as in `distances`.
 
         Returns
         -------
@@ -80,49 +75,20 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         return self._panel_rows(X).map_rows(self._decide)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of each row.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            As in `distances`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """The class of each row, for X as in `distances`."""
         decision = self.decision_function(X)
         return self.classes_[winners(decision)]
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Float64Array:
-        """Class probabilities, for equal class priors.
+        """Class probabilities (n_samples, n_classes), for equal priors and X as in `distances`.
 
         For a prevalence pi multiply the odds by pi / (1 - pi).
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            As in `distances`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
         """
         return probabilities(self.decision_function(X))
 
     def transform(self, X: Any) -> Any:
-        """The panel's columns, in the order of the table.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, data frame or Dask array of shape (n_samples, n_features)
-            As in `distances`; of a Dask array nothing is read.
-
-        Returns
-        -------
-        array of shape (n_samples, n_selected)
-        """
+        """The panel's columns, in the order of the table; of a Dask collection nothing is read."""
         check_is_fitted(self)
         assay = self._assay(X)
         if is_dask(X):
@@ -168,26 +134,20 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         validate_data(self, X._meta if frame else X, reset=False, skip_check_array=True)
         return X.iloc[:, panel] if frame else X[:, panel]
 
-    def _clipped(self, columns: Float64Array) -> Float64Array:
-        if self.limits_ is None:
-            return columns
-        return clip_values(columns, self.limits_)
-
     def _distances(self, columns: Float64Array) -> Float64Array:
         planes = self.planes_[:, self.support_]
-        return self._clipped(columns) @ planes.T + self.plane_intercepts_
+        return clip_values(columns, self.limits_) @ planes.T + self.plane_intercepts_
 
     def _decide(self, columns: Float64Array) -> Float64Array:
         """Decision in scikit-learn's form, of the panel's columns."""
         if self.decision_ in LINEAR:
-            scores = self._clipped(columns) @ self.panel_coef_.T + self.panel_intercept_
-            return scores[:, 0] if len(self.classes_) == 2 else scores
-        distances = self._distances(columns)
-        if self.decision_ == "distance":
-            return margins(-np.abs(distances))
-        if self.decision_ == "scaled":
-            return margins(-np.abs(distances) / self.scale_)
-        features = log_distances(distances, self.scale_)
+            features = clip_values(columns, self.limits_)
+        else:
+            features = self._distances(columns)
+            if self.decision_ in ("distance", "scaled"):
+                unit = self.scale_ if self.decision_ == "scaled" else 1.0
+                return margins(-np.abs(features) / unit)
+            features = log_distances(features, self.scale_)
         scores = features @ self.panel_coef_.T + self.panel_intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
@@ -266,23 +226,18 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
     @property
     def coef_(self) -> Float64Array:
         """Coefficients on X, where the decision is linear in it: nothing is clipped."""
-        self._check_linear("coef_")
-        coef = np.zeros((len(self.panel_coef_), self.n_features_in_))
+        coef = np.zeros((len(self.intercept_), self.n_features_in_))
         coef[:, self.support_] = self.panel_coef_
         return coef
 
     @property
     def intercept_(self) -> Float64Array:
         """Their intercepts."""
-        self._check_linear("intercept_")
+        if getattr(self, "decision_", None) not in LINEAR or self.limits_ is not None:
+            raise AttributeError("coef_ and intercept_ need a fit, a linear decision and clip=None")
         return self.panel_intercept_
 
-    def _check_linear(self, name: str) -> None:
-        linear = getattr(self, "decision_", None) in LINEAR and self.limits_ is None
-        if not linear:
-            raise AttributeError(f"{name} needs a linear decision, clip=None and a fit")
 
-
-def clip_values(columns: Float64Array, limits: Float64Array) -> Float64Array:
+def clip_values(columns: Float64Array, limits: Float64Array | None) -> Float64Array:
     """Values moved into the limits (2, n_columns); a zero stays zero, as in training."""
-    return np.where(columns == 0.0, 0.0, np.clip(columns, *limits))
+    return columns if limits is None else np.where(columns == 0.0, 0.0, np.clip(columns, *limits))

@@ -21,6 +21,7 @@ from .._validate import (
     check_integer,
     check_real,
     forget_fit,
+    refuse_dask,
     warn_caller,
     warn_constant,
 )
@@ -209,13 +210,10 @@ class GSVPSVM(PathClassifier):
     def fit_with_path(
         self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None
     ) -> dict[int, GSVPSVM]:
-        """Fit as `fit` does, and models of other sizes from the same path.
-
-        Parameters and result are those of `fit_path`.
-        """
+        """Fit as `fit` does, and models of other sizes, as `fit_path` gives them."""
+        models = self._models(sizes)
         table = self._read(X, y, sample_weight)
         forget_fit(self)
-        models = {size: clone(self).set_params(n_features=size) for size in sizes}
         self._fit_sizes(table, [self, *models.values()])
         return models
 
@@ -236,12 +234,16 @@ class GSVPSVM(PathClassifier):
         dict of int to GSVPSVM
             Fitted models by size; this estimator itself is not fitted.
         """
-        models = {size: clone(self).set_params(n_features=size) for size in sizes}
+        models = self._models(sizes)
         table = self._read(X, y, sample_weight)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "n_features=.* is more than", UserWarning)
             self._fit_sizes(table, list(models.values()))
         return models
+
+    def _models(self, sizes: Sequence[int]) -> dict[int, GSVPSVM]:
+        sizes = [check_integer("n_features", size, least=1) for size in sizes]
+        return {size: clone(self).set_params(n_features=size) for size in sizes}
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Training:
         """Check the parameters and the rows, and take their covariances."""
@@ -364,14 +366,11 @@ class GSVPSVM(PathClassifier):
         trial = copy(self)
         if seen is None:  # of an earlier `fit`, and perhaps of other features
             forget_fit(trial)
+        refuse_dask(X)
         X, y = validate_data(
-            trial,
-            X,
-            y,
-            reset=seen is None,
-            accept_sparse=("csr", "csc"),
+            trial, X, y, reset=seen is None, accept_sparse=("csr", "csc"),
             dtype=(np.float64, np.float32),
-        )
+        )  # fmt: skip
         check_classification_targets(y)
         known: Any = classes if seen is None else seen.classes
         batch = ClassMoments.from_data(X, y, sample_weight, classes=known)

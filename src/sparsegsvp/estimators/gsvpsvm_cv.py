@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from .._typing import BoolArray, Float64Array, IntArray
 from .._validate import check_choice, check_integer, check_seed, forget_fit
-from ..linalg.rows import Rows, is_dask
+from ..linalg.rows import is_dask
 from ..solvers.subset import Path, check_panel, forward
 from .base import clip_values
 from .gsvpsvm import GSVPSVM, PathClassifier, Training
@@ -21,8 +21,8 @@ from .gsvpsvm import GSVPSVM, PathClassifier, Training
 RULES = ("paired", "best", "1se")
 SCORINGS = ("balanced_error", "error")
 # A smaller panel is taken when its errors exceed the best's by at most this many standard errors
-# of the difference, or by this part of what the best gains over guessing.
-_ERRORS, _PART = 0.5, 0.02
+# of the difference, or by this part of what the best gains over guessing (docs/panels.md).
+_ERRORS, _PART_PAIR, _PART_MANY = 0.75, 0.02, 0.01
 
 
 class GSVPSVMCV(PathClassifier):
@@ -41,9 +41,10 @@ class GSVPSVMCV(PathClassifier):
         number depend on what is in the rows, not on their order.
     rule : {"paired", "best", "1se"}, default="paired"
         "best" takes the size of the smallest loss. "paired" takes the smallest size whose losses
-        on the same held-out rows exceed the best's by at most half a standard error of the
-        difference, or by at most 2% of what the best gains over guessing. "1se" takes the
-        smallest size whose loss is within one standard error of the best.
+        on the same held-out rows exceed the best's by at most 0.75 standard errors of the
+        difference, or by at most 2% of what the best gains over guessing (1% with more than two
+        classes). "1se" takes the smallest size whose loss is within one standard error of the
+        best.
     scoring : {"balanced_error", "error"}, default="balanced_error"
         The loss: the share of held-out rows that are classified wrongly, every class counting
         the same or every row.
@@ -127,27 +128,9 @@ class GSVPSVMCV(PathClassifier):
         return self
 
     def fit_with_path(
-        self,
-        X: Any,
-        y: Any,
-        sizes: Sequence[int],
-        sample_weight: Any = None,
-        groups: Any = None,
+        self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None, groups: Any = None
     ) -> dict[int, GSVPSVM]:
-        """Fit as `fit` does, and models of given sizes from the path of the last fit.
-
-        Parameters
-        ----------
-        X, y, sample_weight, groups
-            As in `fit`.
-        sizes : sequence of int
-            Numbers of features.
-
-        Returns
-        -------
-        dict of int to GSVPSVM
-            Fitted models by size, as `fit_path` gives them.
-        """
+        """Fit as `fit` does, and models of given sizes, as `fit_path` gives them."""
         with nullcontext() if self.n_jobs is None else threadpool_limits(self.n_jobs):
             table, path, size = self._search(X, y, sample_weight, groups)
             model, models = self._of_size(size), {k: self._of_size(k) for k in sizes}
@@ -161,18 +144,7 @@ class GSVPSVMCV(PathClassifier):
     def fit_path(
         self, X: Any, y: Any, sizes: Sequence[int], sample_weight: Any = None
     ) -> dict[int, GSVPSVM]:
-        """Fit models of given sizes from one path, without a search.
-
-        Parameters
-        ----------
-        X, y, sizes, sample_weight
-            As in `GSVPSVM.fit_path`.
-
-        Returns
-        -------
-        dict of int to GSVPSVM
-            Fitted models by size.
-        """
+        """Fit models of given sizes, without a search, as `GSVPSVM.fit_path` does."""
         return self._of_size(1).fit_path(X, y, sizes, sample_weight)
 
     def _of_size(self, size: int) -> GSVPSVM:
@@ -216,7 +188,7 @@ class GSVPSVMCV(PathClassifier):
             sets, most, tau=self.tau, max_correlation=self.max_correlation,
             penalty_factor=table.factor,
         )  # fmt: skip
-        wrong, counted = _held_out(table.rows, codes, weight, folds, paths, everything.limits)
+        wrong, counted = _held_out(table, folds, paths)
         least = max(1, int(np.count_nonzero(table.factor == 0.0)))
         path, size = _choose(wrong, codes, counted, n_classes, least, self.scoring, self.rule)
         return table, path, size
@@ -257,17 +229,13 @@ def _folds(
 
 
 def _held_out(
-    rows: Rows,
-    codes: IntArray,
-    weight: Float64Array,
-    folds: list[tuple[IntArray, IntArray]],
-    paths: list[Path],
-    limits: Float64Array | None,
+    table: Training, folds: list[tuple[IntArray, IntArray]], paths: list[Path]
 ) -> tuple[Float64Array, Float64Array]:
     """How often each row was classified wrongly with each size when held out, and its weight.
 
     All folds' rows are scored in one pass over the columns of all panels.
     """
+    codes, limits = table.codes, table.covariances.limits
     union, place = np.unique([path.order for path in paths], return_inverse=True)
     place, held = place.reshape(len(paths), -1), np.zeros((len(folds), len(codes)), dtype=bool)
     for mask, (_, outside) in zip(held, folds):
@@ -276,17 +244,18 @@ def _held_out(
     if not times.any():
         raise ValueError("no fold holds out a sample: cv must split rows of positive weight")
 
+    limits = None if limits is None else limits[:, union]
+
     def errors(columns: Float64Array, code: IntArray, *masks: BoolArray) -> Float64Array:
-        if limits is not None:
-            columns = clip_values(columns, limits[:, union])
+        columns = clip_values(columns, limits)
         wrong = np.zeros((len(code), place.shape[1]))
         for path, at, mask in zip(paths, place, masks):
             wrong[mask] += (path.predictions(columns[mask][:, at]) != code[mask]).T
         return wrong
 
-    wrong = rows.take(union).map_rows(errors, (codes, *held)).T
+    wrong = table.rows.take(union).map_rows(errors, (codes, *held)).T
     wrong /= np.maximum(times, 1)
-    return wrong, weight * (times > 0)
+    return wrong, table.weight * (times > 0)
 
 
 def _choose(
@@ -322,6 +291,7 @@ def _choose(
         allowed = loss <= loss[best] + loss_se[best]
     elif rule == "paired":
         excess, excess_se = mean_and_error(wrong - wrong[best], share)
+        part = _PART_PAIR if n_classes == 2 else _PART_MANY
         gain = max(0.0, 1.0 - 1.0 / n_classes - loss[best])
-        allowed = excess <= np.maximum(_ERRORS * excess_se, _PART * gain) + 1e-12
+        allowed = excess <= np.maximum(_ERRORS * excess_se, part * gain) + 1e-12
     return path, least + int(np.flatnonzero(allowed[least - 1 :])[0])

@@ -9,13 +9,12 @@ import numpy as np
 
 from .._typing import Float64Array, IntArray
 from .._validate import check_choice, check_integer, check_real, forget_fit
-from ..linalg.covariances import Part, covariances_of
 from ..linalg.rows import read_classes
 from ..solvers.exact import panel_planes
 from ..solvers.newton import Problem, Solution
 from ..solvers.path import Path, warn_of
 from ..solvers.penalties import Penalty, penalty_factors
-from ..solvers.quotient import OneVsRest
+from ..solvers.quotient import OneVsRest, Part, covariances_of
 from .base import PanelClassifier
 from .decision import DECISIONS
 from .pgd import elbow_features
@@ -53,10 +52,7 @@ class LqGSVPSVM(PanelClassifier):
     refit : bool, default=True
         Whether the planes are refitted on the panel without a penalty.
     decision : {"logistic", "calibrated", "scaled", "distance"}, default="logistic"
-        "logistic": ridge logistic regression on the panel's columns, every class counting the
-        same. The others go by the distances to the planes: by logistic regression on their
-        logarithms, divided by their class-balanced root mean squares, or as they are, which is
-        the paper's rule. The first two have probabilities.
+        As in `GSVPSVM`; the first two have probabilities.
     penalty_factor : array of shape (n_features_in_,) or mapping, default=None
         The factors l_f, or those of some features by name where X has names, the others being 1:
         0 for features that are always in the panel, infinity for those that never are.
@@ -128,13 +124,8 @@ class LqGSVPSVM(PanelClassifier):
 
         Parameters
         ----------
-        X : array, CSR/CSC matrix, data frame or Dask collection of shape (n_samples, n_features)
-            float32 and float64 are used without a copy. A Dask array, or a Dask data frame of
-            numbers, is read chunk by chunk and never gathered.
-        y : array of shape (n_samples,)
-            Class labels, two or more.
-        sample_weight : array of shape (n_samples,), default=None
-            Non-negative weights; only their ratios matter, and a row of weight 0 is no row.
+        X, y, sample_weight
+            As in `GSVPSVM.fit`.
 
         Returns
         -------

@@ -1,7 +1,6 @@
 """Products and moments of class blocks, and exact decompositions."""
 
-from .gsvd import gsvd
-from .hogsvd import hogsvd
+from .gsvd import gsvd, hogsvd
 from .moments import ClassMoments
 
 __all__ = ["ClassMoments", "gsvd", "hogsvd"]

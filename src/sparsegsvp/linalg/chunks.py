@@ -113,7 +113,9 @@ class DaskRows(Rows):
     ) -> State:
         source = self._by_bands()
         compact = [_compact(array) for array in per_row]
-        shared = _task(_same, (visit, merge, self._to_check()))
+        from dask import delayed
+
+        shared = delayed((visit, merge, self._to_check()), pure=False, traverse=False)
         parts = [
             _task(
                 _reduce, shared, [a[rows] for a in compact],
@@ -271,10 +273,6 @@ def _as_index(array: Any) -> Any:
 
 
 # --- what is done to a chunk, wherever it is ---------------------------------------------
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _ask(chunk: Any, method: str, *args: Any, **options: Any) -> Any:

@@ -1,14 +1,13 @@
 """Counts, means and second moments of each class, which determine the quotient.
 
-Counts, means and centred second moments of each class add up over batches, folds and
-sites, so one pass over the rows is enough, whatever comes after it.
+They add up over batches, folds and sites: one pass over the rows is enough.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -69,7 +68,7 @@ class ClassMoments:
     weights: Float64Array
     means: Float64Array
     scatters: Float64Array
-    feature_names: np.ndarray | None = field(default=None)
+    feature_names: np.ndarray | None = None
 
     @classmethod
     def from_data(
@@ -113,11 +112,9 @@ class ClassMoments:
             if not np.array_equal(known[codes], labels):
                 extra = sorted(set(labels.tolist()) - set(known.tolist()))
                 raise ValueError(f"y has labels that are not in classes: {extra[:5]}")
-        weight = np.ones(n)
-        if sample_weight is not None:
-            weight = _check_sample_weight(
-                sample_weight, labels[:, None], dtype=np.float64, ensure_non_negative=True
-            )
+        weight = _check_sample_weight(
+            sample_weight, labels[:, None], dtype=np.float64, ensure_non_negative=True
+        )
         moments = class_moments(rows, codes.astype(np.intp), weight, len(known))
         return replace(moments, classes=known, feature_names=names)
 
@@ -164,30 +161,17 @@ class ClassMoments:
         if len(at) == len(classes):
             return self
 
-        def filled(values: Any) -> Any:
-            part = np.zeros((len(classes), *values.shape[1:]), dtype=values.dtype)
-            part[at] = values
-            return part
-
-        return ClassMoments(
-            classes,
-            filled(self.counts),
-            filled(self.weights),
-            filled(self.means),
-            filled(self.scatters),
-            self.feature_names,
-        )
+        parts = {}
+        for name in ("counts", "weights", "means", "scatters"):
+            values = getattr(self, name)
+            parts[name] = np.zeros((len(classes), *values.shape[1:]), dtype=values.dtype)
+            parts[name][at] = values
+        return replace(self, classes=classes, **parts)
 
     def to_dict(self) -> dict[str, np.ndarray]:
         """Plain arrays, for ``numpy.savez`` or any exchange between sites."""
-        out = {
-            # strings held as objects would need pickle
-            "classes": np.array(self.classes.tolist()),
-            "counts": self.counts,
-            "weights": self.weights,
-            "means": self.means,
-            "scatters": self.scatters,
-        }
+        out = {name: getattr(self, name) for name in ("counts", "weights", "means", "scatters")}
+        out["classes"] = np.array(self.classes.tolist())  # strings as objects would need pickle
         if self.feature_names is not None:
             out["feature_names"] = np.asarray(self.feature_names, dtype=str)
         return out
@@ -203,12 +187,8 @@ class ClassMoments:
         means = np.asarray(arrays["means"], dtype=np.float64)
         scatters = np.asarray(arrays["scatters"], dtype=np.float64)
         k, m = len(classes), means.shape[-1]
-        if (
-            means.shape != (k, m)
-            or scatters.shape != (k, m, m)
-            or counts.shape != (k,)
-            or weights.shape != (k,)
-        ):
+        shapes = [part.shape for part in (means, scatters, counts, weights)]
+        if shapes != [(k, m), (k, m, m), (k,), (k,)]:
             raise ValueError("the shapes of the arrays do not fit together: one entry per class")
         if not (np.isfinite(means).all() and np.isfinite(scatters).all()):
             raise ValueError("moments contain NaN or infinity: recompute them from clean rows")

@@ -28,6 +28,8 @@ from .._validate import LARGEST
 
 # Elements of a block that is converted or centred at a time: small enough to stay in cache.
 BLOCK = 1 << 17
+# Columns of a sparse matrix that are looked for in one pass over its indices.
+_AHEAD = 64
 
 State = TypeVar("State")
 # visit(state or None, block of rows, further arrays of these rows) -> state
@@ -44,6 +46,7 @@ class Rows(ABC):
     dtype: np.dtype[Any]
     names: Sequence[str] | None = None  # of the columns, where the storage knows any
     lazy = False  # whether every product reads the data anew
+    likely: Float64Array | None = None  # how likely columns are to be asked for next, (any, m)
 
     @abstractmethod
     def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
@@ -161,7 +164,7 @@ def read_rows(
 
         lazy = read_dask(X, name)
         if estimator is not None:
-            header = lazy
+            header: Any = lazy
             if lazy.names is not None:
                 import pandas as pd
 
@@ -368,13 +371,13 @@ class SparseRows(Rows):
         self.X = X
         self.shape = (X.shape[0], X.shape[1])
         self.dtype = X.dtype
-        self._places: dict[int, IntArray] = {}
+        self._places: dict[int, IntArray] = {}  # of the values of a column
 
     def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
         if exact and self.dtype != np.float64:
             out = np.zeros(self.shape[0])
-            for row, col, x in self._entries():
-                out += np.bincount(row, x * v[col], minlength=len(out))
+            for rows, cols, part in self._parts():
+                out[rows] += part @ v[cols]
             return out
         # SciPy would convert the stored values to the vector's type, which copies X
         return np.asarray(self.X @ v.astype(self.dtype, copy=False), dtype=np.float64)
@@ -382,8 +385,8 @@ class SparseRows(Rows):
     def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
         if exact and self.dtype != np.float64:
             out = np.zeros((self.shape[1], *u.shape[:-1]))
-            for rows in self._spans():
-                out += self.X[rows].astype(np.float64).T @ u[..., rows].T
+            for rows, cols, part in self._parts():
+                out[cols] += part.T @ u[..., rows].T
             return out.T
         return np.asarray(self.X.T @ u.T.astype(self.dtype, copy=False), dtype=np.float64).T
 
@@ -391,8 +394,15 @@ class SparseRows(Rows):
         return self.X[:, index].toarray().astype(np.float64, copy=False)
 
     def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
-        for rows in self._spans():
+        for rows in spans(self.shape[0], max(64, BLOCK // max(1, self.shape[1]))):
             yield rows, self.X[rows].toarray().astype(np.float64, copy=False)
+
+    def _parts(self) -> Iterator[tuple[slice, slice, Any]]:
+        """Rows, columns and values in float64 of blocks that are stored together."""
+        along = self.shape[self.X.format == "csc"]
+        for span in spans(along, max(1, 8 * BLOCK * along // max(1, self.X.nnz))):
+            rows, cols = (span, slice(None))[:: 1 if self.X.format == "csr" else -1]
+            yield rows, cols, self.X[rows, cols].astype(np.float64, copy=False)
 
     def cross(
         self,
@@ -407,13 +417,14 @@ class SparseRows(Rows):
         if self.X.format != "csr":
             return super().cross(index, centers, codes, weight, back, exact=exact)
         out = np.empty((len(index), self.shape[1]))
-        for j, f in enumerate(index):
+        self._find(index)
+        for j, f in enumerate(index.tolist()):
             # only rows in which the column is stored contribute, but for the centers
-            at = self._stored(int(f))
+            at = self._places[f]
             rows = np.searchsorted(self.X.indptr, at, side="right") - 1
             v = self.X.data[at] * weight[j, rows]
             if 3 * len(rows) < self.shape[0]:
-                out[j] = self.X[rows].astype(np.float64).T @ v
+                out[j] = self.X[rows].astype(np.float64, copy=False).T @ v
             else:
                 u = np.zeros(self.shape[0])
                 u[rows] = v
@@ -421,50 +432,43 @@ class SparseRows(Rows):
         out -= back
         return out
 
-    def _stored(self, f: int) -> IntArray:
-        """Where the values of a column are stored; found once."""
-        if f not in self._places:
-            self._places[f] = np.flatnonzero(self.X.indices == f)
-        return self._places[f]
+    def _find(self, index: IntArray) -> None:
+        """Find where the values of columns are stored, and those of likely ones."""
+        columns = [f for f in index.tolist() if f not in self._places]
+        if not columns:
+            return
+        if self.likely is not None:
+            columns += np.argsort(-self.likely.max(axis=0))[:_AHEAD].tolist()
+        table, indices = np.zeros(self.shape[1], dtype=bool), self.X.indices
+        table[[f for f in columns if f not in self._places]] = True
+        parts = spans(len(indices), 8 * BLOCK)
+        at = np.concatenate([p.start + np.flatnonzero(table[indices[p]]) for p in parts])
+        order = np.argsort(indices[at], kind="stable")
+        ends = np.searchsorted(indices[at[order]], np.arange(self.shape[1] + 1))
+        for f in np.flatnonzero(table).tolist():
+            self._places[f] = at[order[ends[f] : ends[f + 1]]]
 
     def class_statistics(
         self, codes: IntArray, weight: Float64Array, n_classes: int
     ) -> tuple[Float64Array, Float64Array]:
-        m = self.shape[1]
-        size = n_classes * m
+        n, m = self.shape
         totals = np.bincount(codes, weight, minlength=n_classes)
         weight = weight / np.where(totals > 0.0, totals, 1.0)[codes]
-        mean, square = np.zeros(size), np.zeros(size)
-        for row, col, x in self._entries():
-            at, wx = codes[row] * m + col, weight[row] * x
-            mean += np.bincount(at, wx, minlength=size)
-            square += np.bincount(at, wx * x, minlength=size)
-        variance = square - mean**2
-        if (variance < 1e-6 * square).any():  # far from zero the difference cancels
-            mean, variance = self._centred(codes, weight, mean, n_classes)
-        shape = (n_classes, m)
-        return mean.reshape(shape), np.maximum(variance, 0.0).reshape(shape)
-
-    def _centred(
-        self, codes: IntArray, weight: Float64Array, mean: Float64Array, n_classes: int
-    ) -> tuple[Float64Array, Float64Array]:
-        """Means and variances from a pass that centres by first means."""
-        m = self.shape[1]
-        share, drift, spread = (np.zeros_like(mean) for _ in range(3))
-        stored = np.zeros(len(mean), dtype=np.intp)
-        for row, col, x in self._entries():
-            at, w = codes[row] * m + col, weight[row]
-            x = x - mean[at]
-            share += np.bincount(at, w, minlength=len(mean))
-            drift += np.bincount(at, w * x, minlength=len(mean))
-            spread += np.bincount(at, w * x * x, minlength=len(mean))
-            stored += np.bincount(at, minlength=len(mean))
-        # the implicit zeros lie a mean away from the mean; a full column has none, whatever
-        # rounding has left of its weights
-        full = stored == np.repeat(np.bincount(codes, minlength=n_classes), m)
-        implicit = np.where(full, 0.0, np.maximum(1.0 - share, 0.0))
-        drift -= implicit * mean
-        return mean + drift, spread + implicit * mean**2 - drift**2
+        member = sp.csr_array((weight, (codes, np.arange(n))), shape=(n_classes, n))
+        mean, square = np.zeros((2, n_classes, m))
+        for rows, cols, part in self._parts():
+            mean[:, cols] += (member[:, rows] @ part).toarray()
+            part.data *= part.data
+            square[:, cols] += (member[:, rows] @ part).toarray()
+        variance = np.maximum(square - mean**2, 0.0)
+        # far from zero the difference cancels: such columns have hardly a zero
+        far = np.flatnonzero((variance < 1e-6 * square).any(axis=0))
+        for span in spans(len(far), max(1, 64 * BLOCK // n)):
+            dense = DenseRows(self.columns(far[span]))
+            mean[:, far[span]], variance[:, far[span]] = dense.class_statistics(
+                codes, weight, n_classes
+            )
+        return mean, variance
 
     def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
         """The same places with other values: of sparse rows most values may lie far out."""
@@ -476,9 +480,6 @@ class SparseRows(Rows):
             done += len(x)
         arrays = (data, self.X.indices, self.X.indptr)
         return SparseRows(type(self.X)(arrays, shape=self.X.shape, copy=False))
-
-    def _spans(self) -> Iterator[slice]:
-        return spans(self.shape[0], max(64, BLOCK // max(1, self.shape[1])))
 
     def _entries(self) -> Iterator[tuple[IntArray, IntArray, Float64Array]]:
         """Row, column and value of the stored values, some at a time."""

@@ -10,14 +10,13 @@ import numpy as np
 
 from .._typing import Float64Array, IntArray
 from .._validate import check_integer, check_real
-from ..linalg.covariances import ClassCovariances, CovariancesOfMoments, Part, covariances_of
 from ..linalg.moments import ClassMoments
 from ..linalg.rows import read_rows
 from .exact import solve_unpenalized
 from .newton import Problem, Solution, kkt_residual
 from .path import Path, warn_of
 from .penalties import Penalty, penalty_factors
-from .quotient import OneVsRest
+from .quotient import ClassCovariances, CovariancesOfMoments, OneVsRest, Part, covariances_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,15 +205,9 @@ def sparse_gsvp_path(
 
 
 def _problem(
-    A: Any,
-    B: Any,
-    penalty: Penalty,
-    tau: float,
-    pool: float,
-    penalty_factor: Any,
-    tol: float,
+    A: Any, B: Any, penalty: Penalty, tau: float, pool: float, penalty_factor: Any, tol: float,
     max_iter: int,
-) -> Problem:
+) -> Problem:  # fmt: skip
     """The problem of A's plane, all parameters checked."""
     check_real("tol", tol, least=0)
     check_integer("max_iter", max_iter, least=1)
@@ -295,23 +288,15 @@ def _unpenalized(problem: Problem) -> Solution:
 def _results(problem: Problem, solutions: list[Solution], delta_max: float) -> list[GSVPResult]:
     """What is returned for solutions, with warnings of what is wrong with them."""
     warn_of(solutions, [f"delta = {solution.delta:.3g}" for solution in solutions])
-    return [_result(problem.cov, solution, delta_max) for solution in solutions]
-
-
-def _result(cov: ClassCovariances, solution: Solution, delta_max: float) -> GSVPResult:
-    bias, w = solution.bias, solution.dense(len(cov.center))
-    return GSVPResult(
-        w=w,
+    cov, results = problem.cov, []
+    for s in solutions:
+        w = s.dense(len(cov.center))
         # bias.own is p_i + b for centred features: class 0 is A
-        b=bias.sign * bias.own - float((cov.means[0] + cov.center) @ w),
-        delta=solution.delta,
-        quotient=bias.ratio,
-        objective=solution.objective,
-        kkt_residual=solution.kkt_residual,
-        n_iter=solution.n_iter,
-        converged=solution.converged,
-        history=np.asarray(solution.history),
-        delta_max=delta_max,
-        clipped=bias.clipped,
-        gap=solution.gap,
-    )
+        b = s.bias.sign * s.bias.own - float((cov.means[0] + cov.center) @ w)
+        results.append(
+            GSVPResult(
+                w, b, s.delta, s.bias.ratio, s.objective, s.kkt_residual, s.n_iter, s.converged,
+                np.asarray(s.history), delta_max, s.bias.clipped, s.gap,
+            )
+        )  # fmt: skip
+    return results

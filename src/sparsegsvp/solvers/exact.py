@@ -11,9 +11,8 @@ from scipy.linalg import eigh, lstsq
 
 from .._typing import Float64Array, IntArray
 from .._validate import warn_caller
-from ..linalg.covariances import ClassCovariances
 from ..linalg.gsvd import gsvd
-from .quotient import Bias, OneVsRest, best_bias
+from .quotient import Bias, ClassCovariances, OneVsRest, best_bias
 
 
 def solve_unpenalized(

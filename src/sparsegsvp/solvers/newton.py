@@ -18,9 +18,8 @@ from scipy.linalg.lapack import dposv
 
 from .._typing import BoolArray, Float64Array, IntArray
 from .._validate import warn_constant
-from ..linalg.covariances import ClassCovariances
 from .penalties import Penalty
-from .quotient import Bias, OneVsRest, Quotient
+from .quotient import Bias, ClassCovariances, OneVsRest, Quotient
 
 # Relative size of what rounding changes of the objective.
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)

@@ -42,7 +42,7 @@ _AHEAD, _AHEAD_BYTES = 64, 1 << 28
 # Correlation from which features are listed as stand-ins, and how many at most.
 _STAND_IN, _STAND_INS = 0.8, 10
 # What tau is to Ledoit and Wolf's shrinkage times the logarithm of the number of features.
-_TAU_PAIR, _TAU_MANY = 3.0, 1.0
+_TAU_PAIR, _TAU_MANY = 3.0, 0.3
 
 
 class Covariances:
@@ -218,6 +218,7 @@ class Covariances:
         elif self.rows.lazy:
             raw = self._read_ahead(features, likely)
         else:
+            self.rows.likely = likely
             raw = self._read(sets, features)
         return raw * self.inverse[sets, features][:, None] * self.inverse
 
@@ -550,22 +551,10 @@ def subset_gsvp(
         Class labels, two or more.
     n_features : int
         How many features to select; all that vary, with a warning, if these are fewer.
-    tau : float, optional
-        Floor of the squared distances in units of a feature's variance. By default a multiple
-        of Ledoit and Wolf's shrinkage, which falls to nothing as the samples grow.
-    clip : float, optional
-        Values are clipped this many pooled within-class standard deviations from their class's
-        mean; None for never. Zeros stay.
-    max_correlation : float
-        A feature whose within-class correlation with a chosen one reaches this in size is taken
-        only where no other is left; 1 turns it off.
-    penalty_factor : array of shape (n_features_in,) or mapping, optional
-        0 for features that come first, infinity for those that never come, else what a
-        feature's gain is divided by. A mapping gives it for some, by name.
+    tau, clip, max_correlation, penalty_factor, standardize
+        As in `GSVPSVM`.
     sample_weight : array of shape (n_samples,), optional
         Non-negative weights; only their ratios matter.
-    standardize : bool
-        Whether features are scaled to unit variance.
 
     Returns
     -------

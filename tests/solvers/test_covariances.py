@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from sparsegsvp.linalg import ClassMoments
-from sparsegsvp.linalg.covariances import CovariancesOfMoments, CovariancesOfRows, Part
 from sparsegsvp.linalg.rows import as_rows
+from sparsegsvp.solvers.quotient import CovariancesOfMoments, CovariancesOfRows, Part
 
 
 def _data(n=60, m=9, n_classes=3, offset=0.0):
