@@ -50,7 +50,7 @@ def test_the_verdict_leads(answer, title, trust):
 
 def test_why_it_was_not_decided_is_said():
     few = _of("inconclusive", n_draws=9, reason="few draws")
-    assert "Only 9 shuffled labellings" in few["verdict"]["sentences"][1]
+    assert "With only 9 shuffled labellings" in few["verdict"]["sentences"][1]
     fixed = _of("not tested", reason="labels fixed")
     assert "no labels to shuffle" in fixed["verdict"]["sentences"][1]
     assert fixed["notices"][0]["severity"] == "serious"
@@ -120,7 +120,7 @@ def test_the_console_shows_a_cohort(document):
     assert lines[0].startswith("Balanced accuracy: 0.")
     assert any("prevalence of 50%, as in the cohort" in line for line in lines)
     assert any(line.startswith("Calibration: intercept -0.05") for line in lines)
-    assert lines[-1] == "Class ill has only 8 samples in the cohort."
+    assert lines[-1] == "The cohort has few samples of class ill: 8."
 
 
 @pytest.mark.parametrize("case", fakes.CASES)

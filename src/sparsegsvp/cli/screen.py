@@ -203,7 +203,7 @@ class Screen:
             self.say(f"{names} alone: balanced accuracy {alone}; the panel adds {added}")
         if document["given"] is not None:
             score, more = (signed(document["given"][name]) for name in ("score", "difference"))
-            self.say(f"Given panel: balanced accuracy {score}; minus the selection's {more}")
+            self.say(f"Given panel: balanced accuracy {score}; difference to the selection {more}")
         if document["cohort"] is not None:
             cohort = document["cohort"]
             self.say(f"On {cohort['source']}, {cohort['n_samples']} samples:", style="bold")

@@ -178,8 +178,8 @@ def _trust(document: Part) -> str:
         "not tested": "Whether shuffled labels do as well was not tested",
     }[answer]
     if verdict["reason"] == "few draws":
-        text = f"Only {plural(verdict['n_draws'], 'shuffled labelling')} were tried, too few to say"
-        text += " whether this is beyond chance"
+        tried = f"{plural(verdict['n_draws'], 'shuffled labelling')} against it"
+        text = f"With only {tried} it is open whether this is beyond chance"
     elif verdict["reason"] == "labels fixed":
         text = "It could not be tested: groups or batches leave no labels to shuffle"
     text = text.format(p=p_value(verdict) if verdict["p_value"] is not None else "not tested")
