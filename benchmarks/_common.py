@@ -73,7 +73,7 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
 
 def save(name: str, results: dict[str, Any]) -> Path:
     """Write results as JSON, whole or not at all, with the versions that made them."""
-    from sparsegsvp._versions import versions
+    from sparsegsvp.evaluation.cache import versions
 
     results = {"versions": versions(), "cores": os.cpu_count(), **results}
     RESULTS.mkdir(exist_ok=True)

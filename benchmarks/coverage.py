@@ -11,13 +11,14 @@ Intervals: a cell is a number of samples, a balance of the classes and a strengt
 largest t and is a diagonal discriminant on them: its fits, 25 a replicate, are products of
 matrices, and its true scores follow from its weights. In the cells with groups, patients give four
 samples each, which share three quarters of their variance. Beside each width stands that of
-version 0.2, which added the variance of sampling to that of folds.
+version 0.2, which added the variance of sampling to that of folds, where it had the score. The
+difference is that of the stand-in with 10 features and with 3, paired on the same folds.
 
 Verdict: `GSVPSVMCV` (or what the cell says) in 5 folds, 5 times, with 99 permutations that go on to
 999. Without signal, "signal" should be the answer in at most 5%. With one marker, the test of
 version 0.2 stands beside it: ten features, one repeat of 5 folds. Finished replicates are kept
 beside the results, so that a run that was ended goes on, or ends early with fewer --replicates.
-CPU seconds of 1,000 replicates: intervals 150, delong 30, verdict 9,300.
+CPU seconds of 1,000 replicates: intervals 300, delong 30, verdict 9,300.
 
 Writes artifacts/coverage-*.json and the tables in docs/intervals.md.
 """
@@ -42,22 +43,27 @@ from threadpoolctl import threadpool_limits
 
 from _common import RESULTS, save
 from sparsegsvp import GSVPSVM, GSVPSVMCV, nested_evaluate
-from sparsegsvp._versions import versions
 from sparsegsvp.evaluation import permutation_test
-from sparsegsvp.evaluation.cache import Cache, digest, run_pieces
+from sparsegsvp.evaluation.cache import Cache, digest, run_pieces, versions
+from sparsegsvp.evaluation.procedure import Answer
+from sparsegsvp.evaluation.result import OutOfFold, Scoring, difference_variance
 from sparsegsvp.evaluation.splits import holdout_ratio, make_folds, read_samples
 from sparsegsvp.metrics import (
+    Interval,
     auc_interval,
     delong_interval,
     delong_variance,
     fold_variance,
+    paired_differences,
+    predictive_values,
     proportion_interval,
     rate_interval,
 )
 
 LOWEST, HIGHEST = 0.92, 0.97
 SCORES = ("balanced accuracy", "AUC", "sensitivity", "specificity")
-FEATURES, INFORMATIVE, SELECTED, FOLDS, REPEATS = 200, 10, 10, 5, 5
+MORE = ("accuracy", "PPV", "NPV", "difference")
+FEATURES, INFORMATIVE, SELECTED, FEWER, FOLDS, REPEATS = 200, 10, 10, 3, 5, 5
 SAMPLES, BALANCES = (30, 60, 160), ("even", "3 to 1")
 # shifts in standard deviations; smaller ones serve where more samples find the features
 SHIFTS = {
@@ -112,7 +118,9 @@ CELLS = [Cell(*cell) for cell in itertools.product(SAMPLES, BALANCES, SHIFTS)]
 CELLS += [Cell(160, "even", signal, grouped=True) for signal in SHIFTS]
 
 
-def fit(X: np.ndarray, positive: np.ndarray, negative: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def fit(
+    X: np.ndarray, positive: np.ndarray, negative: np.ndarray, selected: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Weights (..., J, m) and biases (..., J) of J stand-ins, by masks of training samples."""
     a, b = positive.sum(axis=1)[:, None], negative.sum(axis=1)[:, None]
     squares = X * X
@@ -121,7 +129,7 @@ def fit(X: np.ndarray, positive: np.ndarray, negative: np.ndarray) -> tuple[np.n
     variance = spread / (a + b - 2)
     difference = mean_a - mean_b
     t = np.abs(difference) / np.sqrt(variance)
-    least = np.partition(t, FEATURES - SELECTED, axis=-1)[..., [FEATURES - SELECTED]]
+    least = np.partition(t, FEATURES - selected, axis=-1)[..., [FEATURES - selected]]
     weights = np.where(t >= least, difference / variance, 0.0)
     return weights, -np.sum(weights * (mean_a + mean_b) / 2, axis=-1)
 
@@ -134,29 +142,63 @@ def stand_in(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
     train = np.zeros((len(folds), y.size))
     for row, fold in zip(train, folds):
         row[fold.train] = 1
+    shares = np.bincount(y)[::-1] / y.size
+    scoring = Scoring.of(samples, folds, 1, 0.95)
     truths, ends, old = [], [], []
     for start in range(0, replicates, 50):
         X = cell.draw(rng, min(50, replicates - start))
-        weights, biases = fit(X, train * y, train * ~y)
-        length, pull = np.linalg.norm(weights, axis=-1), weights @ cell.shift
-        a, b = norm.cdf((pull + biases) / length), norm.cdf(-biases / length)
-        truths.append([(a + b) / 2, norm.cdf(pull / length / np.sqrt(2)), a, b])
-        decisions = weights @ np.swapaxes(X, -1, -2) + biases[..., None]
-        for parts in zip(*fold_numbers(decisions, y, folds)):
+        rates, numbers, said = [], [], []
+        for selected in (SELECTED, FEWER):
+            weights, biases = fit(X, train * y, train * ~y, selected)
+            length, pull = np.linalg.norm(weights, axis=-1), weights @ cell.shift
+            a, b = norm.cdf((pull + biases) / length), norm.cdf(-biases / length)
+            rates.append([(a + b) / 2, norm.cdf(pull / length / np.sqrt(2)), a, b])
+            decisions = weights @ np.swapaxes(X, -1, -2) + biases[..., None]
+            numbers.append(fold_numbers(decisions, y, folds))
+            said.append(decisions)
+        first, second = rates
+        accuracy = shares[0] * first[2] + shares[1] * first[3]
+        truths.append([*first, accuracy, first[0] - second[0]])
+        for i, parts in enumerate(zip(*numbers[0])):
             new, before = intervals(*parts, y, holdout_ratio(folds), samples.units[::-1])
+            pooled = [n[0][i].sum(axis=0) / n[1][i].sum(axis=0) for n in numbers]
+            new += more_intervals(pooled, [d[i] for d in said], y, folds, scoring)
             ends.append(new)
             old.append(before)
     truth = np.mean(np.concatenate(truths, axis=1), axis=(1, 2))
+    exact = {name: Interval(value, value, value, 1.0) for name, value in zip(SCORES, truth)}
+    values = predictive_values(exact["sensitivity"], exact["specificity"], float(shares[0]))
+    truth = np.array([*truth[:5], values["ppv"].value, values["npv"].value, truth[5]])
     found, before = np.array(ends), np.array(old)
     inside = (found[..., 0] <= truth + 1e-9) & (truth - 1e-9 <= found[..., 1])
+    names = (*SCORES, *MORE)
     return {
         "cell": cell.name,
-        "truth": dict(zip(SCORES, truth.tolist())),
-        "coverage": dict(zip(SCORES, inside.mean(axis=0).tolist())),
-        "width": dict(zip(SCORES, np.ptp(found, axis=-1).mean(axis=0).tolist())),
+        "truth": dict(zip(names, truth.tolist())),
+        "coverage": dict(zip(names, inside.mean(axis=0).tolist())),
+        "width": dict(zip(names, np.ptp(found, axis=-1).mean(axis=0).tolist())),
         "width 0.2": dict(zip(SCORES, np.ptp(before, axis=-1).mean(axis=0).tolist())),
         "replicates": len(found),
     }
+
+
+def more_intervals(
+    pooled: list[np.ndarray], said: list[np.ndarray], y: np.ndarray, folds: Any, scoring: Scoring
+) -> list[tuple[float, float]]:
+    """Accuracy, predictive values and the paired difference of one replicate."""
+    units, counts = scoring.units[::-1], np.bincount(y)[::-1]
+    codes, answers = y.astype(int), []
+    for decisions in said:
+        parts = [(d[fold.test] > 0).astype(int) for d, fold in zip(decisions, folds)]
+        answers.append(OutOfFold.gather(codes, folds, [Answer(p, None, None) for p in parts]))
+    found = [scoring.accuracy(answers[0])]
+    each = [rate_interval([r], [n], level=0.95**0.5) for r, n in zip(pooled[0], units)]
+    values = predictive_values(each[0], each[1], float(counts[0] / y.size))
+    found += [values.get(name, Interval(0.5, 0.0, 1.0)) for name in ("ppv", "npv")]
+    variance = difference_variance(*answers, scoring, "balanced_accuracy")
+    value = float(pooled[0].mean() - pooled[1].mean())
+    found += paired_differences([value], [variance], [len(folds) - 1])
+    return [(i.low, i.high) for i in found]
 
 
 def fold_numbers(decisions: np.ndarray, y: np.ndarray, folds: list[Any]) -> tuple[Any, ...]:
@@ -219,19 +261,19 @@ def added(value: float, scores: Any, sampling: float, trials: float, ratio: floa
 
 def interval_table(results: list[dict[str, Any]]) -> str:
     lines = [
-        f"| samples, classes, signal | true BA | true AUC | {' | '.join(SCORES)} |",
-        "| --- " * (3 + len(SCORES)) + "|",
+        f"| samples, classes, signal | true BA | true AUC | {' | '.join((*SCORES, *MORE))} |",
+        "| --- " * (3 + len(SCORES) + len(MORE)) + "|",
     ]
     for row in results:
         cells = []
-        for name in SCORES:
-            share = row["coverage"][name]
+        for name, share in row["coverage"].items():
             mark = "**" if share < LOWEST else ""
-            widths = f"{row['width'][name]:.2f}, {row['width 0.2'][name]:.2f}"
+            old = f", {row['width 0.2'][name]:.2f}" if name in SCORES else ""
+            widths = f"{row['width'][name]:.2f}{old}"
             cells.append(f"{mark}{share:.3f}{mark} ({widths})")
         truth = f"{row['truth'][SCORES[0]]:.3f} | {row['truth'][SCORES[1]]:.3f}"
         lines.append(f"| {row['cell']} | {truth} | {' | '.join(cells)} |")
-    every = [(r["cell"], name, r["coverage"][name]) for r in results for name in SCORES]
+    every = [(r["cell"], name, share) for r in results for name, share in r["coverage"].items()]
     low = [f"{name} at {cell}: {share:.3f}" for cell, name, share in every if share < LOWEST]
     good = np.mean([0.93 <= share <= HIGHEST for *_, share in every])
     over = np.mean([share > HIGHEST for *_, share in every])

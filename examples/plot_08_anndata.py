@@ -57,7 +57,10 @@ print(f"balanced accuracy {score.value:.2f} ({score.low:.2f} to {score.high:.2f}
 ax = plots.ladder(result)
 
 # %%
+# The recall of each type at every size: rare types need their own genes.
+rates = {k: counts / counts.sum(axis=1, keepdims=True) for k, counts in result.confusions.items()}
+pd.DataFrame({k: rate.diagonal() for k, rate in rates.items()}, index=result.classes).round(2)
+
+# %%
 # Which types are mistaken for which: nearly always for one of the same lineage.
-predictions = result.predictions
-confusion = pd.crosstab(predictions["truth"], predictions["prediction"], normalize="index")
-confusion.round(2)
+pd.DataFrame(rates[15], index=result.classes, columns=result.classes).round(2)

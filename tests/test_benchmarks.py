@@ -23,8 +23,7 @@ PARTS = {"scale": ("--part", "cells", "markers")}
         ("scale", "| 50 genes | 3,000 | 400 | 4 |"),
         ("panels", "| independent | 3 of 3 | 0.0% |"),
         ("search", "ours / fastest |"),
-        ("compare", "GSVPSVM minus the best other"),
-        ("related", "| PGDGSVPSVM, l1 |"),
+        ("compare", "| PGDGSVPSVM, l1 |"),
         ("select_panel", "| planted |"),
     ],
 )
@@ -91,17 +90,15 @@ def test_marker_genes_are_ranked_as_definitions_say() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_mrmr_is_what_its_definition_says() -> None:
-    from _peers import MRMR
+    from _selectors import mrmr
 
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 20)
     X = rng.normal(size=(40, 12)) @ rng.normal(size=(12, 12)) + np.outer(y, np.linspace(0, 3, 12))
-    X[:, 3] = X[:, 11]  # a copy
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
     F, correlations = f_classif(X, y)[0], np.abs(np.corrcoef(X.T)).clip(0.001)
     chosen = [int(F.argmax())]
     while len(chosen) < 11:
         score = {j: F[j] / correlations[j, chosen].mean() for j in set(range(12)) - set(chosen)}
         chosen.append(max(score, key=score.__getitem__))
-    found = MRMR(n_features=5).fit(X, y)
-    assert found.feature_order_[:11].tolist() == chosen
-    assert found.get_support().sum() == 5
+    assert mrmr(X, y, 11, quotient=True).tolist() == chosen

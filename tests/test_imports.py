@@ -36,7 +36,6 @@ EVERYWHERE = {
     "_threads",
     "_typing",
     "_validate",
-    "_versions",
     "__version__",
 }
 

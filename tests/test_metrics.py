@@ -230,7 +230,7 @@ def test_nogueira_refuses_what_it_cannot_read():
         nogueira_stability([[1], [2]])
     with pytest.raises(ValueError, match="must lie in"):
         nogueira_stability([[1], [9]], n_features=5)
-    with pytest.raises(ValueError, match="contradicts"):
+    with pytest.raises(ValueError, match="n_features columns"):
         nogueira_stability(np.zeros((2, 4), bool), n_features=5)
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache
 
 from threadpoolctl import ThreadpoolController
@@ -39,9 +38,8 @@ def started_workers(n_jobs: int | None) -> Iterator[Callable[[], None]]:
     try:
         yield lambda: list(loaded).clear()
     finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of processes that are not needed any more
-            loaded.close()
+        with suppress(Exception):  # an error ends the run, whatever became of them
+            list(loaded)
 
 
 def _load() -> None:

@@ -220,6 +220,15 @@ def find_columns(
     return found, absent
 
 
+def refuse_dask(X: Any) -> None:
+    """Raise TypeError for a Dask table where NumPy would gather it in silence."""
+    if hasattr(X, "__dask_graph__"):
+        raise TypeError(
+            "a Dask table would be gathered in memory: call compute() on it if it fits, or take a "
+            "sample of its rows. GSVPSVM, GSVPSVMCV and LqGSVPSVM fit it chunk by chunk"
+        )
+
+
 def forget_fit(estimator: Any) -> None:
     """Take from an estimator what an earlier fit has set.
 

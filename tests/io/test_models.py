@@ -79,7 +79,7 @@ def test_only_models_of_this_package_are_saved(data, tmp_path):
     for model in (LogisticRegression().fit(*data), make_pipeline(LogisticRegression()), 7):
         with pytest.raises(InputError, match="is not a model of sparsegsvp"):
             save_model(model, tmp_path / "m.skops")
-    with pytest.raises(InputError, match=r"which loading would refuse|cannot be saved"):
+    with pytest.raises(InputError, match=r"not part of a model|cannot be saved|can be saved"):
         save_model(GEPSVM(delta=np.mean), tmp_path / "m.skops")
     assert not list(tmp_path.iterdir())
 

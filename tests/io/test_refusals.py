@@ -254,15 +254,6 @@ def test_what_is_left_out_or_odd_is_said(tmp_path):
     assert "left out as asked: 'id'" in dropped.record
 
 
-def test_features_in_rows_are_suspected(tmp_path):
-    path = tmp_path / "a.csv"
-    rows = "\n".join(f"gene{i},{i},{i % 7},{'xy'[i % 2]}" for i in range(600))
-    path.write_text("name,s1,s2,class\n" + rows)
-    (notice,) = read_table(path, target="class", id="name").notices
-    assert notice.code == "orientation"
-    assert "600 samples with only 2 features" in notice.text and "transposed" in notice.text
-
-
 def test_groups_keep_repeats_together(tmp_path):
     """Within a group a copy is never tested on its twin; in another group it is."""
     path = tmp_path / "a.csv"

@@ -307,19 +307,6 @@ def test_a_copy_of_the_label_is_noticed():
     assert [n.code for n in make_table(small, target="type").notices] == ["roles"]
 
 
-def test_two_codes_among_fractions_are_named():
-    rare = np.eye(40)[0]  # a peak that one sample has
-    table = make_table(wide(flag=some() % 2, HBB=np.ones(40), PEAK=rare), target="type")
-    (notice,) = table.notices
-    assert notice.code == "roles" and "'flag' has two codes only" in notice.text
-    assert "flag" in table.feature_names and "HBB" in table.feature_names
-    # many of them are a kind of measurement, and so are all of them
-    mutations = {f"MUT{j}": some(seed=j) % 2 for j in range(12)}
-    frame = wide(m=120, **mutations)
-    assert not make_table(frame, target="type").notices
-    assert not make_table(frame[[*mutations, "type"]], target="type").notices
-
-
 def test_sparse_tables(tmp_path):
     from scipy.sparse import csr_matrix
 
@@ -478,17 +465,6 @@ def test_a_single_look_in_a_small_table():
     assert notice.text.startswith("'age' looks clinical. In a table of few or unlike columns it is")
     both = make_table(wide(m=8, age=some(), plate=some(seed=3)), target="type").notices[0].text
     assert "look clinical or technical" in both and "they are features like" in both
-
-
-@pytest.mark.parametrize(("n", "named"), [(10, True), (11, False)])
-def test_up_to_ten_columns_of_two_codes_are_named(n, named):
-    codes = {f"{chr(97 + j)}flag": some(seed=j) % 2 for j in range(n)}
-    table = make_table(wide(m=120, **codes), target="type")
-    assert (len(table.notices) == 1) is named
-    reasons = [c for c in table.roles if c.reason == "two codes only"]
-    assert len(reasons) == (n if named else 0)
-    if named:
-        assert "have two codes only" in table.notices[0].text
 
 
 def test_a_constant_that_may_be_an_age_is_left_to_the_others():

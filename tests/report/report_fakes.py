@@ -291,7 +291,7 @@ class Stability:
     def __init__(self, evaluation: Evaluation, means: dict[int, float]) -> None:
         self.n_pairs, self.index, self.index_noise = 25, 0.62, 0.03
         self.size_median, self.error_bound, self.n_stable, self.threshold = 4.0, 0.4, 3, 0.6
-        self._evaluation = evaluation
+        self._evaluation, self.share = evaluation, 1.0
 
     def chosen_again(self, size=None):
         names, order = self._evaluation.feature_names, self._evaluation._order
@@ -305,8 +305,9 @@ class Stability:
                 )
             rows.append(
                 {
-                    "feature": int(f), "name": names[f], "frequency": 0.95 - 0.9 * i / 40,
-                    "with_stand_ins": 0.98 - 0.9 * i / 45, "noise": 0.04, "stand_ins": stand_ins,
+                    "feature": int(f), "name": names[f], "noise": 0.04, "stand_ins": stand_ins,
+                    "frequency": self.share * (0.95 - 0.9 * i / 40),
+                    "with_stand_ins": self.share * (0.98 - 0.9 * i / 45),
                 }
             )  # fmt: skip
         return pd.DataFrame(rows)

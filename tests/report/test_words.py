@@ -81,6 +81,10 @@ def test_reasons_for_doubt_come_from_flags_table_and_panel(documents):
         table, flags=tuple(fakes.Record(code=code, numbers=numbers) for code, numbers in flags)
     )
     evaluation.stability.index = 0.2
+    steady = build_document(table, evaluation)  # the panel comes back, with others beside it
+    assert "these features among others" in steady["verdict"]["sentences"][1]
+    assert "unstable" not in [notice["code"] for notice in steady["notices"]]
+    evaluation.stability.share = 0.5
     document = build_document(table, evaluation, notices=[Notice("steered", "note", "By request.")])
     said = {notice["code"]: notice["text"] for notice in document["notices"]}
     assert {"raw", "repeats", "sizes", "fits", "new batch", "few", "imbalance", "missing",

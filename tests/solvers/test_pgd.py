@@ -169,14 +169,9 @@ def test_bad_input_is_named(pair, change, message):
 def test_planes_side_by_side_are_those_found_alone(pair, count: int):
     """Both roles, both algorithms, other steps and starts: each as if it were alone."""
     rng = np.random.default_rng(5)
-    penalties = [(0.2, 1.0, "exact"), (0.05, 0.5, "weighted", 1e-2, "code")]
+    ways = [(0.2, 1.0, "exact", 1e-3, "paper"), (0.05, 0.5, "weighted", 1e-2, "code")]
     planes = [
-        replace(
-            PGDPlane(k % 2, rng.uniform(size=7), *penalties[k % 2]),
-            step_size=0.01 * (k + 1),
-            max_iter=30 + 5 * k,
-            tol=1e-5,
-        )
+        PGDPlane(k % 2, rng.uniform(size=7), *ways[k % 2], 0.01 * (k + 1), 30 + 5 * k, 1e-5)
         for k in range(count)
     ]
     together = pgd_planes(*pair, planes)

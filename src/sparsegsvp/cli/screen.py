@@ -186,6 +186,7 @@ class Screen:
     def show_selection(self, document: Mapping[str, Any]) -> None:
         """Say what was found and how far to trust it; then ladder, panel, scores and notices."""
         from ..report import ladder_lines
+        from ..report.words import signed
 
         verdict = document["verdict"]
         self.say()
@@ -195,14 +196,14 @@ class Screen:
         self._show_panel(document)
         for name, title in _SCORES.items():
             if name in document["scores"]:
-                self.say(f"{title}: {_interval(document['scores'][name])}")
+                self.say(f"{title}: {signed(document['scores'][name])}")
         if document["adjusted"] is not None:
-            alone, added = (_interval(document["adjusted"][name]) for name in ("alone", "added"))
+            alone, added = (signed(document["adjusted"][name]) for name in ("alone", "added"))
             names = ", ".join(document["adjusted"]["names"])
             self.say(f"{names} alone: balanced accuracy {alone}; the panel adds {added}")
         if document["given"] is not None:
-            score, more = (_interval(document["given"][name]) for name in ("score", "difference"))
-            self.say(f"Given panel: balanced accuracy {score}, {more} more than the selection")
+            score, more = (signed(document["given"][name]) for name in ("score", "difference"))
+            self.say(f"Given panel: balanced accuracy {score}; minus the selection's {more}")
         if document["cohort"] is not None:
             cohort = document["cohort"]
             self.say(f"On {cohort['source']}, {cohort['n_samples']} samples:", style="bold")
@@ -257,8 +258,3 @@ class Screen:
         near = os.path.relpath(program)
         program = program if near.startswith("..") else near
         return command.replace("sparsegsvp", f'"{program}"' if " " in program else program, 1)
-
-
-def _interval(score: Mapping[str, Any]) -> str:
-    """Write an estimate with its interval."""
-    return f"{score['value']:.3f} ({score['low']:.3f} to {score['high']:.3f})"

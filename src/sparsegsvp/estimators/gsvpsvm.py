@@ -21,6 +21,7 @@ from .._validate import (
     check_integer,
     check_real,
     forget_fit,
+    refuse_dask,
     warn_caller,
     warn_constant,
 )
@@ -356,6 +357,7 @@ class GSVPSVM(PathClassifier):
         trial = copy(self)
         if seen is None:  # of an earlier `fit`, and perhaps of other features
             forget_fit(trial)
+        refuse_dask(X)
         X, y = validate_data(
             trial, X, y, reset=seen is None, accept_sparse=("csr", "csc"),
             dtype=(np.float64, np.float32),

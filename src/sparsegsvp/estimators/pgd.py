@@ -12,20 +12,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._typing import Float64Array, IntArray
-from .._validate import check_choice, forget_fit, warn_caller
-from ..linalg.rows import check_class_sizes, check_extremes
+from .._validate import check_choice, forget_fit, refuse_dask, warn_caller
+from ..linalg.rows import is_dask, read_classes
 from ..solvers.pgd import Conventions, PGDPlane, PGDResult, Prox, pgd_planes, random_start
 from .pipeline import _FLOATS, SupportSelector
 
 ElbowRule = Literal["chord", "full-chord"]
 
-# A straight line of n points departs from its chord by rounding only; relative to the fall
-# of the curve that is far below this.
-_STRAIGHT = 1e-12
+_STRAIGHT = 1e-12  # a straight line departs from its chord by less, relative to its fall
 
 
 def find_elbow(weights: ArrayLike, *, rule: ElbowRule = "chord") -> int | None:
@@ -105,14 +102,12 @@ def elbow_features(weights: ArrayLike, *, rule: ElbowRule = "chord") -> NDArray[
     return order[magnitudes[order] > 0.0]
 
 
-def encode_labels(estimator: Any, labels: NDArray[Any], *, multiclass: bool = False) -> IntArray:
-    """Set ``classes_`` and return the class of each row by number.
-
-    There have to be two classes, or more where the estimator takes them, of two rows each.
-    """
-    check_classification_targets(labels)
-    classes, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    check_class_sizes(classes, counts)
+def read_dense(
+    estimator: Any, X: Any, y: Any, *, multiclass: bool = False, **checks: Any
+) -> tuple[NDArray[Any], IntArray]:
+    """Set ``classes_``, and return checked dense rows and the class of each by number."""
+    X = X.compute() if is_dask(X) else X
+    rows, classes, codes, _ = read_classes(X, y, estimator=estimator, accept_sparse=False, **checks)
     if len(classes) > 2 and not multiclass:
         raise ValueError(
             "Only binary classification is supported. The type of the target is multiclass "
@@ -120,14 +115,11 @@ def encode_labels(estimator: Any, labels: NDArray[Any], *, multiclass: bool = Fa
             "sklearn.multiclass.OneVsRestClassifier"
         )
     estimator.classes_ = classes
-    return codes
+    return rows.X, codes
 
 
 class NearerPlane(ClassifierMixin, SupportSelector):
-    """A classifier by the nearer of two planes, which have unit normals in standardised units.
-
-    The decision is not linear in X, so there is no ``coef_``.
-    """
+    """A classifier by the nearer of two planes; not being linear in X, it has no ``coef_``."""
 
     classes_: NDArray[Any]
     planes_: Float64Array
@@ -146,8 +138,8 @@ class NearerPlane(ClassifierMixin, SupportSelector):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the class of the nearer plane for each row."""
-        nearer_second = self.decision_function(X) > 0.0
-        return self.classes_[nearer_second.astype(np.intp)]
+        second = self.decision_function(X) > 0.0
+        return self.classes_[second.astype(np.intp)]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -165,8 +157,7 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
     .. math:: \frac{\|C_i z\|_2^2}{\|C_j z\|_2^2} + \delta_i \|z\|_q^q, \qquad z = [w; b],
 
     the features up to the elbow of the sorted :math:`|w|` are kept, and a sample belongs to the
-    class whose plane, cut down to these features, is nearer: :math:`|x'w + b| / \|w\|_2`
-    (equation 21).
+    class whose plane, cut down to these features, is nearer (equation 21).
 
     It is here for comparison and reproduction. The objective has no minimiser, as the penalty falls
     when z shrinks and the quotient stays: what is selected depends on the start, the step and the
@@ -208,9 +199,9 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
 
     References
     ----------
-    U. O. Ugwu and M. Kirby, Optimizing Sparse Generalized Singular Vectors for Feature
-    Selection in Proximal Support Vector Machines with Application to Breast and Ovarian
-    Cancer Detection, arXiv:2410.03978 (2024).
+    U. O. Ugwu and M. Kirby, Optimizing Sparse Generalized Singular Vectors for Feature Selection in
+    Proximal Support Vector Machines with Application to Breast and Ovarian Cancer Detection,
+    arXiv:2410.03978 (2024).
 
     Examples
     --------
@@ -238,14 +229,12 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
         """Fit both planes, on samples of two classes, and cut each at its elbow."""
         fit_together([self], X, y)
         for label, done, since in zip(self.classes_.tolist(), self.converged_, self.cycles_):
-            what = (
-                f"was cut off at max_iter={self.max_iter}: the iteration need not converge, its "
-                "objective has no minimiser"
-            )
+            cap = f"max_iter={self.max_iter}"
+            what = f"was cut off at {cap}: its objective has no minimiser"
             if since >= 0:
                 what = (
                     f"is in a 2-cycle since iteration {since}: the step is too long, and which of "
-                    f"two points is kept depends on max_iter={self.max_iter} being even or odd"
+                    f"two points is kept depends on {cap} being even or odd"
                 )
             if not done:
                 advice = "Try a smaller step_size, or use GSVPSVM."
@@ -282,11 +271,10 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
                 f"The plane of class {empty[0]!r} has no feature left: all features are constant, "
                 "or delta or step_size is too large."
             )
-        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
         cut = np.zeros_like(self.weights_)
         for k, features in enumerate(self.features_):
-            self.support_[features] = True
             cut[k, features] = self.weights_[k, features]
+        self.support_ = np.logical_or.reduce(cut != 0.0)
         norms = np.linalg.norm(cut, axis=1)
         self.planes_ = cut / (norms[:, np.newaxis] * self.scale_)
         self.plane_intercepts_ = self.biases_ / norms - self.planes_ @ self.mean_
@@ -297,13 +285,12 @@ def fit_together(models: Sequence[PGDGSVPSVM], X: ArrayLike, y: ArrayLike) -> No
 
     A plane that reaches its cap is told by ``converged_`` alone, not by a warning.
     """
+    refuse_dask(X)
     planes: list[PGDPlane] = []
     for model in models:
         forget_fit(model)
-        table, labels = validate_data(model, X, y, dtype=_FLOATS, ensure_min_samples=2)
-        codes = encode_labels(model, labels)
+        table, codes = read_dense(model, X, y)
         if not planes:
-            check_extremes(float(table.min()), float(table.max()), table.dtype, "X")
             scaler = StandardScaler().fit(table)
             varies = scaler.scale_ == np.sqrt(scaler.var_)  # for what is constant it is 1
         planes += model._planes(varies)

@@ -71,8 +71,6 @@ class PanelPipeline(Pipeline):
     >>> steps = [("impute", SimpleImputer(strategy="median")), ("model", GSVPSVM(n_features=2))]
     >>> model = PanelPipeline(steps).fit(frame, y)
     >>> panel = frame.columns[model.get_support()]
-    >>> len(panel)
-    2
     >>> bool((model.predict(frame[panel]) == model.predict(frame)).all())
     True
     """
@@ -126,10 +124,9 @@ class PanelPipeline(Pipeline):
 def prepared_rows(model: Any, X: Any) -> Any:
     """Rows as the last step of a pipeline sees them, from the panel's columns alone.
 
-    X is an array or a CSR matrix of these columns, in the model's order. The other columns have
-    no weight, so any number will do, as long as every step treats each column by itself: the
-    rows are made twice, with other numbers, and refused where the panel's columns come out
-    differently.
+    X is an array or a CSR matrix of these columns, in the model's order. The other columns have no
+    weight, so any number will do, as long as every step treats each column by itself: the rows are
+    made twice, with other numbers, and refused where the panel's columns come out differently.
     """
     panel = np.flatnonzero(last_step(model).get_support())
     m = int(last_step(model).n_features_in_)
@@ -141,9 +138,7 @@ def prepared_rows(model: Any, X: Any) -> Any:
             full = np.full((rows.shape[0], m), filler)
             full[:, panel] = rows.toarray() if sparse.issparse(rows) else rows
             with warnings.catch_warnings():
-                warnings.filterwarnings(
-                    "ignore", "X does not have valid feature names", UserWarning
-                )
+                warnings.filterwarnings("ignore", "X does not have valid feature names")
                 for _, step in model.steps[:-1]:
                     full = step.transform(full)
             made.append(full)
@@ -231,6 +226,8 @@ class BatchCenterer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     A batch that does not occur in training is centred by its own rows, so it takes a whole batch,
     in which the classes are mixed about as in training: what the class adds to the mean is
     subtracted too. Rows of such a batch are not transformed one by one as they are together.
+    In a pipeline, `sparsegsvp.nested_evaluate` hands the first of its batch variables to this
+    step. Otherwise enable scikit-learn's metadata routing: ``batch`` is requested by default.
 
     Parameters
     ----------
@@ -243,11 +240,6 @@ class BatchCenterer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         The batches of the training rows, and their means.
     mean_ : ndarray of shape (n_features_in_,)
         The mean of all training rows.
-
-    Notes
-    -----
-    In a pipeline, `sparsegsvp.nested_evaluate` hands the first of its batch variables to this
-    step. Otherwise enable scikit-learn's metadata routing: ``batch`` is requested by default.
 
     Examples
     --------

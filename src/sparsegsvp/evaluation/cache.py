@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -12,10 +13,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
+import sklearn
 from joblib import Parallel, delayed, effective_n_jobs
 
+from .. import __version__
 from .._threads import one_thread
 from .._typing import Progress
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that results depend on, as every document of the package holds them."""
+    return {
+        "sparsegsvp": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+    }
 
 
 def plain(value: Any) -> Any:

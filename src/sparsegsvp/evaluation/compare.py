@@ -25,11 +25,10 @@ from sklearn.preprocessing import StandardScaler
 
 from .._typing import Progress
 from .._validate import check_seed, derive_seed
-from .._versions import versions
 from ..linalg.rows import as_rows
 from ..metrics import average_jaccard, nogueira_stability, paired_differences
 from .baselines import RANDOM_PANEL, Baseline, default_methods, find_method
-from .cache import Cache, digest, run_pieces
+from .cache import Cache, digest, run_pieces, versions
 from .procedure import (
     Answer,
     answer,

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._typing import Float64Array, IntArray, Progress
+from .._typing import Float64Array, Progress
 from .._validate import check_integer, check_real, check_seed, derive_seed
-from ..metrics import Interval, move_prior
+from ..metrics import move_prior
 from .cache import Clock
 from .external import LEFT_OUT, BatchAudit, audit_batch, batch_folds
 from .permutation import PERMUTATIONS, run_test
@@ -27,20 +27,12 @@ from .procedure import (
     estimator_prior,
     find_adjusted,
     only_with,
+    panel_of,
     possible_sizes,
-    selected_features,
 )
 from .result import Adjustment, EvaluationResult, Flag, OutOfFold, Scoring, paired_difference
-from .splits import (
-    Fold,
-    Samples,
-    count_duplicates,
-    count_twins,
-    make_folds,
-    most_splits,
-    read_samples,
-)
-from .stability import COLUMNS, HALVES, PAIRS, PanelStability, half_samples
+from .splits import Fold, Samples, count_duplicates, count_twins, make_folds, read_samples
+from .stability import HALVES, PAIRS, half_samples
 
 FOLDS, ALONE, FINAL = "folds", "covariates alone", "final fit"
 _FIT, _FINAL = 1, 2  # seed streams
@@ -152,7 +144,7 @@ def nested_evaluate(
         n_pairs = PAIRS if rungs else 0
     check_integer("n_pairs", n_pairs, least=0)
     if n_splits is None:
-        n_splits = max(2, min(5, most_splits(samples)))
+        n_splits = max(2, min(5, int(samples.units.min())))
     folds = make_folds(samples, n_splits, n_repeats, seed)
     flags = _sample_flags(samples)
     procedure, clock = Procedure(estimator, samples), Clock(progress)
@@ -178,20 +170,13 @@ def nested_evaluate(
         size: OutOfFold.gather(samples.codes, folds, [fold.sized[size] for fold in done])
         for size in rungs
     }
-    panel = _panel(model, m)
-    known = all(fold.panel is not None for fold in done)
-    panels = tuple(tuple(fold.panel.tolist()) for fold in done) if known else None
+    panel = panel_of(model, m)
+    panels = tuple(fold.panel for fold in done) if all(f.panel is not None for f in done) else None
     panel_sizes = tuple(len(p) for p in panels or ())
     flags += [*_fit_flags(done), *(flag for audit in audits for flag in audit.flags())]
     flags += _size_flags(panel, panel_sizes)
     if scores["balanced_accuracy"].value == 1:
         flags.append(Flag("perfect", {"value": 1.0}))
-    ladder = []
-    for size in rungs:
-        row = _rung(size, sized[size], scoring, stability)
-        features = _panel(models[size], m) or ()
-        shown = tuple(names[j] if names else str(j) for j in features)
-        ladder.append({**row, "features": features, "names": shown})
     result = EvaluationResult(
         classes=tuple(labels),
         positive=labels[positive] if k == 2 else None,
@@ -223,7 +208,6 @@ def nested_evaluate(
         },
         fold_panels=panels,
         sized=sized,
-        rungs=tuple(ladder),
         seconds=clock.seconds,
     )  # fmt: skip
     if not columns:
@@ -249,7 +233,7 @@ class FoldOutcome:
 
     answer: Answer
     sized: dict[int, Answer]
-    panel: IntArray | None
+    panel: tuple[int, ...] | None
     prior: str
     shares: Float64Array  # that the probabilities were for
     warnings: list[tuple[str, str]]
@@ -280,7 +264,7 @@ def evaluate_fold(
             warnings.simplefilter("ignore")
             X = procedure.prepare(fits.steps, fold.test)
             sized = {k: moved(answer(fits.models[k], X, samples.classes)) for k in sizes}
-    panel = selected_features(model, samples.X.shape[1])
+    panel = panel_of(model, samples.X.shape[1])
     # a column that is constant in a fold is simply not chosen there
     told = [(w.category.__name__, str(w.message)[:300]) for w in caught]
     said = [(kind, text) for kind, text in told if "constant" not in text]
@@ -338,24 +322,6 @@ def _audits(
         answers = [next(done).answer for _ in folds]
         audits.append(audit_batch(samples, name, found, folds, answers, seed, level))
     return tuple(audits)
-
-
-def _rung(
-    size: int, found: OutOfFold, scoring: Scoring, stability: PanelStability | None
-) -> dict[str, Any]:
-    """Return the numbers of a row of the ladder."""
-    nan = float("nan")
-    score, area = scoring.balanced_accuracy(found), scoring.roc_auc(found)
-    area = Interval(nan, nan, nan) if area is None else area
-    row: dict[str, Any] = {"size": size, "balanced_accuracy": score.value}
-    row |= {"low": score.low, "high": score.high, "roc_auc": area.value}
-    row |= {"roc_auc_low": area.low, "roc_auc_high": area.high}
-    return row | (dict.fromkeys(COLUMNS, nan) if stability is None else stability.at(size))
-
-
-def _panel(model: Any, n_features: int) -> tuple[int, ...] | None:
-    features = selected_features(model, n_features)
-    return None if features is None else tuple(features.tolist())
 
 
 # ---------------------------------------------------------------------------------- input

@@ -4,15 +4,12 @@ r"""The permutation test of the procedure that is reported, and the verdict.
 
 The statistic is the balanced accuracy of the very estimator over one repeat of folds, stratified
 anew for every draw. Of an estimator with a path it is that of exactly as many features as it is
-asked for or, where it tunes their number, the best of 1, 3 and 10: permuting the tuning would cost
-several times as much, and one size alone has little power for a single marker. All sizes come from
-one path in each fold, judged by the path's own class scores; below 100 samples there are 10 folds,
-below 51 twice. True and permuted labels get the same, which is all that validity asks for.
+asked for or, where it tunes their number, the best of 1, 3 and 10, all from one path in each fold:
+permuting the tuning would cost several times as much, and one size alone has little power for a
+single marker. True and permuted labels get the same, which is all that validity asks for.
 
 Drawing stops at the 10th exceedance: then p = 10 / draws (Besag and Clifford, 1991). Where 99
 draws leave p between 0.01 and 0.1, drawing goes on to 999.
-
-The test detects neither leakage nor batch effects that happened before the table was made.
 """
 
 from __future__ import annotations
@@ -33,7 +30,7 @@ from ..metrics import Interval, sequential_p_value
 from ..metrics.intervals import MAX_EXCEEDANCES
 from .cache import run_pieces
 from .procedure import PathScores, Procedure, tested_sizes
-from .splits import Samples, make_folds, most_splits, read_samples
+from .splits import Samples, make_folds, read_samples
 
 Answer = Literal["signal", "weak", "inconclusive", "none", "not tested"]
 
@@ -162,10 +159,11 @@ def permute_codes(
     return labels[unit]
 
 
-def can_permute(codes: IntArray, unit: IntArray, stratum: IntArray) -> bool:
+def can_permute(samples: Samples) -> bool:
     """Tell whether any exchange changes a label."""
-    where = stratum[unit]
-    return any(np.ptp(codes[where == s]) > 0 for s in range(int(stratum.max()) + 1))
+    unit, stratum = exchangeable_units(samples)
+    pairs = np.unique(np.stack([stratum[unit], samples.codes]), axis=1)
+    return pairs.shape[1] > np.unique(stratum).size
 
 
 # ------------------------------------------------------------------------------- the test
@@ -180,7 +178,7 @@ def statistic(
     if draw:
         codes = shuffled_codes(samples, derive_seed(seed, _STREAM, draw))
     n_splits, n_repeats = (5, 1) if path is None else _path_folds(samples)
-    n_splits = max(2, min(n_splits, most_splits(replace(samples, codes=codes))))
+    n_splits = max(2, min(n_splits, int(replace(samples, codes=codes).units.min())))
     fold_seed = derive_seed(seed, _STREAM, draw, 1)
     try:
         folds = make_folds(samples, n_splits, n_repeats, fold_seed, codes)
@@ -253,7 +251,7 @@ def run_test(
     none = Verdict("sizes" if sizes else "procedure", sizes, scheme, 1 / samples.n_classes)
     if not n_permutations:
         return none
-    if not can_permute(samples.codes, *exchangeable_units(samples)):
+    if not can_permute(samples):
         return replace(none, reason="labels fixed")
     path = PathScores.of(procedure, sizes, derive_seed(seed, _STREAM)) if sizes else None
     observed = statistic(procedure, path, sizes, seed, 0)

@@ -330,6 +330,12 @@ def selected_features(model: Any, n_features: int) -> IntArray | None:
     return result
 
 
+def panel_of(model: Any, n_features: int) -> tuple[int, ...] | None:
+    """Return `selected_features` as a tuple."""
+    features = selected_features(model, n_features)
+    return None if features is None else tuple(features.tolist())
+
+
 def ranked_features(model: Any, n_features: int) -> IntArray:
     """Return the input features a fitted estimator ranks, most important first.
 

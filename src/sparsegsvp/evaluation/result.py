@@ -18,6 +18,7 @@ from .. import metrics
 from .._typing import Float64Array, IntArray, Record
 from .._validate import check_real
 from ..metrics import Calibration, Difference, Interval
+from .procedure import panel_of
 from .splits import Fold, Samples, holdout_ratio
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from .stability import PanelStability
 
 _GRID = np.linspace(0, 1, 101)
+#: What is known of panels of each size from half samples.
+COLUMNS = ("stability", "stability_noise", "chosen_again", "chosen_again_noise")
 
 
 @dataclass(frozen=True)
@@ -171,6 +174,15 @@ class Scoring:
             recalls, self.units, fold_scores=found.fold_accuracies(k), **options
         )
 
+    def accuracy(self, found: OutOfFold) -> Interval:
+        """Return the share of samples that are recognised, of all repeats together."""
+        right, total = found.predicted == found.truth, self.units.sum()
+        if self.exact:
+            return self.rate(right.mean(), total)
+        folds = [right[rows].mean() for rows in found.parts]
+        options: dict[str, Any] = {"ratio": self.ratio, "level": self.level}
+        return metrics.rate_interval([right.mean()], [total], fold_scores=folds, **options)
+
     def roc_auc(self, found: OutOfFold) -> Interval | None:
         """Return the mean area over the folds; None where nothing ranks the samples."""
         areas, variances = found.fold_areas(self.units.size, self.positive)
@@ -215,7 +227,7 @@ class Scoring:
             each = self.rates(found, self.level**0.5)
             if each is not None and prevalence is not None:
                 scores |= metrics.predictive_values(*each, prevalence)
-        scores["accuracy"] = self.rate(np.mean(found.predicted == found.truth), self.units.sum())
+        scores["accuracy"] = self.accuracy(found)
         scores["brier"] = self.brier(found)
         if k > 2:
             scores |= {f"recall {classes[j]}": recall for j, recall in known.items()}
@@ -392,7 +404,6 @@ class EvaluationResult(Scored):
     settings: dict[str, Any]
     fold_panels: tuple[tuple[int, ...], ...] | None
     sized: dict[int, OutOfFold]
-    rungs: tuple[dict[str, Any], ...]
     seconds: dict[str, float] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:
@@ -422,7 +433,7 @@ class EvaluationResult(Scored):
         """
         if size not in self.models:
             raise ValueError(f"size must be one of {sorted(self.models)}, got {size!r}.")
-        found, rung = self.sized[size], next(r for r in self.rungs if r["size"] == size)
+        found = self.sized[size]
         scores = self.scoring.all(found, self.classes, self.prevalence)
         return replace(
             self,
@@ -430,7 +441,7 @@ class EvaluationResult(Scored):
             scores=scores,
             verdict=self.verdict.judged(scores["balanced_accuracy"]),
             calibration=self.scoring.calibration(found),
-            panel=tuple(rung["features"]),
+            panel=panel_of(self.models[size], self.n_features),
             panel_sizes=(size,) * len(found.parts),
             fold_panels=None,
             model=self.models[size],
@@ -492,7 +503,19 @@ class EvaluationResult(Scored):
         stability_noise, chosen_again, chosen_again_noise, features, names. No size was chosen by
         these scores, so each is honest; picking the best of them afterwards is not.
         """
-        return frame(list(self.rungs)) if self.rungs else None
+        rows, nothing = [], Interval(np.nan, np.nan, np.nan)
+        for size, found in self.sized.items():
+            score = self.scoring.balanced_accuracy(found)
+            area = self.scoring.roc_auc(found) or nothing
+            row: dict[str, Any] = {"size": size, "balanced_accuracy": score.value}
+            row |= {"low": score.low, "high": score.high, "roc_auc": area.value}
+            row |= {"roc_auc_low": area.low, "roc_auc_high": area.high}
+            row |= dict.fromkeys(COLUMNS, np.nan)
+            row |= {} if self.stability is None else self.stability.at(size)
+            row["features"] = panel_of(self.models[size], self.n_features) or ()
+            names = self.feature_names or [str(j) for j in range(self.n_features)]
+            rows.append({**row, "names": tuple(names[j] for j in row["features"])})
+        return frame(rows) if rows else None
 
     @cached_property
     def class_recalls(self) -> Any:

@@ -20,7 +20,7 @@ from sklearn.utils import check_consistent_length, column_or_1d, gen_batches
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._typing import Float64Array, IntArray
-from .._validate import check_integer, derive_seed
+from .._validate import check_integer, derive_seed, refuse_dask
 
 _BLOCK = 4_000_000  # numbers looked at at a time
 _MOST_TWINS = 3000  # rows above which samples are not searched for twins
@@ -97,15 +97,6 @@ def read_samples(X: Any, y: ArrayLike, groups: ArrayLike | None, batch: Any = No
         members[order] = np.argsort(np.argsort(first))[inverse]
     batches = check_batches(batch, codes.size)
     return Samples(X, labels, codes, classes, members, batches, order, keys)
-
-
-def refuse_dask(X: Any) -> None:
-    """Raise TypeError for a lazy table, which would have to be gathered for every split."""
-    if hasattr(X, "__dask_graph__"):
-        raise TypeError(
-            "a Dask table would be gathered in memory again for every split: call compute() on it "
-            "if it fits into memory, or take a sample of its rows."
-        )
 
 
 def as_texts(values: Any) -> NDArray[np.str_]:
@@ -209,11 +200,6 @@ def row_keys(X: Any) -> NDArray[np.uint64]:
 # -------------------------------------------------------------------------------- splits
 
 
-def most_splits(samples: Samples) -> int:
-    """Return how many folds can each test every class."""
-    return int(samples.units.min())
-
-
 def make_folds(
     samples: Samples, n_splits: int, n_repeats: int, seed: int, codes: IntArray | None = None
 ) -> list[Fold]:
@@ -261,17 +247,11 @@ def complementary_pair(
     """
     rng = np.random.default_rng(seed)
     codes = samples.codes if codes is None else codes
-    if samples.groups is None:
-        unit_of = np.empty(codes.size, dtype=np.intp)
-        unit_of[samples.order] = np.arange(codes.size)
-    else:
-        unit_of = samples.groups
-    n_units = int(unit_of.max()) + 1
-    low, high = np.full(n_units, codes.max() + 1), np.full(n_units, -1)
-    np.minimum.at(low, unit_of, codes)
-    np.maximum.at(high, unit_of, codes)
-    stratum = np.where(low == high, low, -1)
-    side = np.full(n_units, -1)
+    unit_of = np.argsort(samples.order) if samples.groups is None else samples.groups
+    pairs = np.unique(np.stack([unit_of, codes]), axis=1)  # units ascending
+    pure = np.bincount(pairs[0]) == 1
+    stratum, side = np.full(pure.size, -1), np.full(pure.size, -1)
+    stratum[pure] = pairs[1][pure[pairs[0]]]
     odd: list[int] = []
     for s in np.unique(stratum):
         drawn = rng.permutation(np.flatnonzero(stratum == s))

@@ -28,21 +28,26 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .._typing import BoolArray, IntArray, Progress
-from .._validate import check_integer, check_real, check_seed, derive_seed, forget_fit
+from .._validate import (
+    check_integer,
+    check_real,
+    check_seed,
+    derive_seed,
+    forget_fit,
+    refuse_dask,
+)
 from ..linalg.rows import as_rows
 from ..metrics import error_bound, nogueira_stability
 from .cache import run_pieces
-from .permutation import can_permute, exchangeable_units, shuffled_codes
+from .permutation import can_permute, shuffled_codes
 from .procedure import Procedure, fit_parameters, last_step, make_imputer, selected_features
-from .result import frame
-from .splits import Samples, complementary_pair, read_samples, refuse_dask
+from .result import COLUMNS, frame
+from .splits import Samples, complementary_pair, read_samples
 
 HALVES = "half samples"
 THRESHOLD = 0.6
 MIN_CORRELATION = 0.8
 PAIRS = 20
-#: What is known of panels of each size.
-COLUMNS = ("stability", "stability_noise", "chosen_again", "chosen_again_noise")
 _PAIRS, _SHUFFLES = 2, 3  # pairs of each of some shufflings of the labels
 _STREAM = 11  # keeps these seeds apart
 
@@ -287,8 +292,7 @@ def half_samples(
     path = panel if path is None else path
     seed = derive_seed(seed, _STREAM)
     halves = draw_halves(samples, n_pairs, seed)
-    free = can_permute(samples.codes, *exchangeable_units(samples))
-    shuffles = min(_SHUFFLES, n_pairs) if free else 0
+    shuffles = min(_SHUFFLES, n_pairs) if can_permute(samples) else 0
     pieces: list[tuple[Any, ...]] = [
         (choose, procedure, rows, derive_seed(seed, 1, i), longest) for i, rows in enumerate(halves)
     ]
@@ -297,6 +301,14 @@ def half_samples(
         for i in range(shuffles)
     ]
     made = list(run_pieces(_call, pieces, n_jobs=n_jobs, progress=progress, stage=HALVES))
+    # what exchanging loses, where the models know it: the procedure's own comes last and counts
+    losses: dict[tuple[int, int], float] = {}
+    for last in map(last_step, [*(models[k] for k in sorted(models, reverse=True)), model]):
+        if getattr(last, "n_features_in_", None) == m:
+            known = zip(getattr(last, "feature_order_", ()), getattr(last, "stand_ins_", ()))
+            losses |= {(int(f), int(j)): float(loss) for f, own in known for j, _, loss in own}
+    features = list(dict.fromkeys([*panel.tolist(), *path.tolist()]))
+    near = within_class_correlations(samples.X, samples.codes, features)
     return PanelStability(
         n_pairs,
         shuffles,
@@ -306,31 +318,16 @@ def half_samples(
         tuple(path.tolist()),
         tuple(made[: len(halves)]),
         tuple(made[len(halves) :]),
-        _stand_ins(samples, [model, *(models[k] for k in sorted(models))], panel, path),
+        {
+            f: tuple({"feature": j, "correlation": r, "loss": losses.get((f, j))} for j, r in own)
+            for f, own in near.items()
+        },
         feature_names,
     )
 
 
 def _call(function: Any, *arguments: Any) -> Any:
     return function(*arguments)
-
-
-def _stand_ins(
-    samples: Samples, models: Sequence[Any], panel: IntArray, path: IntArray
-) -> dict[int, tuple[dict[str, Any], ...]]:
-    """Return the stand-ins of features: from the models, where they know what exchanging loses."""
-    features = list(dict.fromkeys([*panel.tolist(), *path.tolist()]))
-    near = within_class_correlations(samples.X, samples.codes, features)
-    losses: dict[tuple[int, int], float] = {}
-    for model in reversed(models):  # the procedure's own comes last and counts
-        last = last_step(model)
-        if getattr(last, "n_features_in_", None) == samples.X.shape[1]:
-            known = zip(getattr(last, "feature_order_", ()), getattr(last, "stand_ins_", ()))
-            losses |= {(int(f), int(j)): float(loss) for f, own in known for j, _, loss in own}
-    return {
-        f: tuple({"feature": j, "correlation": r, "loss": losses.get((f, j))} for j, r in partners)
-        for f, partners in near.items()
-    }
 
 
 # -------------------------------------------------------------------------- as an estimator

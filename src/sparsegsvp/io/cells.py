@@ -68,12 +68,13 @@ def as_label(cell: Any, strip: bool = True) -> str | None:
     return (text.strip() if strip else text) if text.strip() else None
 
 
-class Codes:
-    """Codes for missing values: the usual ones, and those that a caller gave.
+def spelling_key(label: str) -> str:
+    """Return what all spellings of a label share: Tumor, TUMOR and "tumor " are one, 1 and 1.0."""
+    return re.sub(r"^([+-]?\d+)\.0*$", r"\1", " ".join(label.split()).casefold())
 
-    Codes are told in capitals or not; one that is a number holds however it is written, -999
-    and -999.0. `given` has several in one text, with commas, or one by one.
-    """
+
+class Codes:
+    """Codes for missing values: the usual ones, and those that a caller gave."""
 
     def __init__(self, given: str | Sequence[str] | None = ()) -> None:
         texts = given.split(",") if isinstance(given, str) else given or ()
@@ -248,7 +249,7 @@ def make_numbers(
     """
     columns: dict[int, Column] = {}
     for p in [p for p in places if frame.raw.get(p)]:
-        column = frame.column(p, codes)
+        column = Column(frame.names[p], column_of(frame.X, p), frame.raw[p], codes)
         named = look_of(column.name) is not None or names_samples(column.name)
         if not strict and (column.holds_text or (column.kinds["text"] and named)):
             frame.texts[column.name] = [codes.label(cell) for cell in frame.cells(p)]
@@ -286,11 +287,7 @@ _COLLAPSE = {
 
 
 def collapse_names(frame: Frame, how: str | None) -> None:
-    """Make one feature of those that share a name, in the place of the first.
-
-    "max" is the feature with the largest mean over the samples (the habit for probes of one
-    gene). Names that occur twice were refused already where no way was given.
-    """
+    """Make one feature of those that share a name, in the place of the first."""
     places: dict[str, list[int]] = {}
     for j, name in enumerate(frame.names):
         places.setdefault(name, []).append(j)
@@ -378,23 +375,19 @@ def append_covariates(frame: Frame, roles: Roles, codes: Codes) -> dict[str, tup
 
 def mark_missing(X: Any, values: Sequence[float], *, in_place: bool) -> tuple[Any, Counter[str]]:
     """Put NaN where a matrix holds one of some values; return it and how often each was met."""
-    met: Counter[str] = Counter()
-    if sparse.issparse(X):
-        if 0.0 in values:
-            raise InputError(
-                f"0 cannot mark missing values in a sparse matrix ({option('na')})",
-                remedy="what such a matrix leaves out are zeros",
-            )
-        data, met = mark_missing(X.data, values, in_place=in_place)
-        return (X._with_data(data, copy=False) if met else X), met
+    if sparse.issparse(X) and 0.0 in values:
+        what = f"0 cannot mark missing values in a sparse matrix ({option('na')})"
+        raise InputError(what, remedy="what such a matrix leaves out are zeros")
+    data, met = X.data if sparse.issparse(X) else X, Counter[str]()
     for value in values:
-        hit = value == X
-        if hit.any():
-            if not (in_place and X.flags.writeable):
-                X, in_place = X.copy(order="K"), True
-            X[hit] = np.nan
+        if (hit := data == value).any():
+            if not (in_place and data.flags.writeable):
+                data, in_place = data.copy(order="K"), True
+            data[hit] = np.nan
             met[f"{value:g}"] += int(hit.sum())
-    return X, met
+    return (
+        X._with_data(data, copy=False) if met and sparse.issparse(X) else data if met else X
+    ), met
 
 
 def column_slices(X: Any) -> Iterator[slice]:

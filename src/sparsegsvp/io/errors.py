@@ -23,9 +23,7 @@ from .._validate import close_names
 _OPEN, _BETWEEN, _CLOSE = "\ue000", "\ue001", "\ue002"
 _OPTION = re.compile(f"{_OPEN}([a-z][a-z0-9_]*)(?:{_BETWEEN}([^{_OPEN}-{_CLOSE}]*))?{_CLOSE}")
 _LONGEST = 300  # characters of a value that a message proposes
-
-# How a parameter is written: spell(name, value), value None where the name alone is meant.
-Spell = Callable[[str, Any], str]
+_DEFECTS = (AssertionError, AttributeError, IndexError, KeyError, NameError, TypeError)
 
 
 class InputError(ValueError):
@@ -57,14 +55,14 @@ class InputError(ValueError):
         super().__init__(what, where, remedy)
         self.what, self.where, self.remedy = what, where, remedy
 
-    def spelled(self, spell: Spell) -> str:
+    def spelled(self, spell: Callable[[str, Any], str]) -> str:
         """Return the message with its parameters written by ``spell(name, value)``."""
         # a file's name may hold any character, marks among them
         message = f"{one_line(self.where)}: {self.what}" if self.where else self.what
         return one_line(spelled(f"{message}; {self.remedy}" if self.remedy else message, spell))
 
     def __str__(self) -> str:
-        return self.spelled(_python_spelling)
+        return self.spelled(lambda name, value: name if value is None else f"{name}={value!r}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return InputError, (self.what, self.where, self.remedy)
@@ -100,13 +98,9 @@ def option(name: str, value: Any = None) -> str:
     return f"{_OPEN}{name}{_BETWEEN}{text}{_CLOSE}"
 
 
-def spelled(text: str, spell: Spell) -> str:
+def spelled(text: str, spell: Callable[[str, Any], str]) -> str:
     """Write the parameters that `option` marked in a text by ``spell(name, value)``."""
     return _OPTION.sub(lambda m: spell(m[1], None if m[2] is None else json.loads(m[2])), text)
-
-
-def _python_spelling(name: str, value: Any) -> str:
-    return name if value is None else f"{name}={value!r}"
 
 
 def one_line(text: object) -> str:
@@ -159,9 +153,6 @@ def need(module: str, extra: str) -> Any:
         ) from error
 
 
-_DEFECTS = (AssertionError, AttributeError, IndexError, KeyError, NameError, TypeError)
-
-
 @contextmanager
 def guarded(kind: str) -> Iterator[None]:
     """Turn what a library raises while it reads a file of some kind into an `InputError`.
@@ -176,19 +167,15 @@ def guarded(kind: str) -> Iterator[None]:
     except (InputError, ImportError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # a panic of a Rust library is no Exception
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        where = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__"))
+        if isinstance(error, _DEFECTS) and where.startswith(__name__.partition(".")[0]):
+            raise
         what, remedy = f"damaged, or not {kind} ({error_text(error)})", "copy or save it again"
         if isinstance(error, MemoryError):
             what, remedy = "larger than there is more memory for", "read it on a larger machine"
         elif isinstance(error, OSError) and error.errno and not isinstance(error, gzip.BadGzipFile):
             what, remedy = f"not to be read ({error.strerror})", "check the path, and whose it is"
-        elif isinstance(error, _DEFECTS) and _raised_by(error) == __name__.partition(".")[0]:
-            raise
         raise InputError(f"it is {what}", remedy=remedy) from error
-
-
-def _raised_by(error: BaseException) -> str:
-    """Return the package whose code raised an error."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return "" if trace is None else str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0]

@@ -66,10 +66,7 @@ def whole_folder(path: str | PathLike[str], *, owned: Collection[str] = ()) -> I
 def prepare_output(
     path: str | PathLike[str], *, force: bool = False, owned: Collection[str] | None = None
 ) -> None:
-    """Find out before the work whether a file, or with `owned` a folder, can be written.
-
-    With `force` a file of this name, or results of an earlier run, may be replaced.
-    """
+    """Find out before the work whether a file, or with `owned` a folder, can be written."""
     final = Path(os.path.realpath(path))
     what, place = "there is such a file already", final.parent
     with _refusing(path):

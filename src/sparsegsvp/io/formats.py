@@ -21,9 +21,19 @@ from pathlib import Path
 from typing import Any
 
 from .._notices import Action, Notice
-from .cells import as_label
-from .errors import InputError, did_you_mean, guarded, listed, need, option, quote, suggestion
-from .frame import Frame, collect, from_anndata, from_pandas
+from .cells import Codes, as_label, spelling_key
+from .errors import (
+    InputError,
+    did_you_mean,
+    guarded,
+    listed,
+    locating,
+    need,
+    option,
+    quote,
+    suggestion,
+)
+from .frame import Frame, Labels, collect, from_anndata, from_pandas, refuse_duplicates
 from .geo import is_series_matrix, read_series_matrix
 from .text import UNPACKED_BYTES, ReadOptions, Rows, open_delimited, skip_titles
 
@@ -37,7 +47,7 @@ class Format:
 
     `suffixes` are in lower case; ``.gz`` after them is looked through; `recognise`, if there is
     one, has to say yes to the file's content too. One of the two readers is needed:
-    ``rows(path, options)`` opens a file as rows of cells, ``read(path, options, asked)`` gives a
+    ``rows(path, options)`` opens a file as rows of cells, ``read(path, options, verbatim)`` gives a
     `Frame`, in which the columns asked for stay as written. `layers` is whether a file holds
     several matrices.
     """
@@ -50,33 +60,62 @@ class Format:
     recognise: Callable[[Path], bool] | None = None
 
 
-def read_frame(file: Path, options: ReadOptions, asked: Collection[str] | None = ()) -> Frame:
+def read_frame(file: Path, options: ReadOptions, verbatim: Collection[str] | None = ()) -> Frame:
     """Read a file of any format; the cells of columns that are asked for stay as written."""
     suffixes = [s.lower() for s in file.suffixes if s.lower() != ".gz"] or [""]
     fitting = [form for form in FORMATS if suffixes[-1] in form.suffixes]
     if not fitting:
         names = [form.name for form in FORMATS]
         what = f"files of type {quote(suffixes[-1])} are not read"
-        raise InputError(
-            what if suffixes[-1] else "it has no extension",
-            remedy=f"{', '.join(names[:-1])} and {names[-1]} are read, by the file's extension",
-        )
+        remedy = f"{', '.join(names[:-1])} and {names[-1]} are read, by the file's extension"
+        raise InputError(what if suffixes[-1] else "it has no extension", remedy=remedy)
     recognised = [form for form in fitting if form.recognise and form.recognise(file)]
     form = (recognised or fitting)[0]
     if options.layer is not None and not form.layers:
         names = [form.name for form in FORMATS if form.layers]
         raise InputError(f"{option('layer')} is for {' and '.join(names)} files")
     if options.transpose and form.layers:
-        raise InputError(
-            "files of this type have samples in rows by definition",
-            remedy=f"leave {option('transpose', True)} out",
-        )
+        what = "files of this type have samples in rows by definition"
+        raise InputError(what, remedy=f"leave {option('transpose', True)} out")
     with guarded(form.name):
         if form.read is not None:
-            return form.read(file, options, asked)
+            return form.read(file, options, verbatim)
         assert form.rows is not None
         opened = form.rows
-        return collect(lambda: opened(file, options), options, asked)
+        return collect(lambda: opened(file, options), options, verbatim)
+
+
+def read_labels(file: Path, on: str | None, target: str | None, options: ReadOptions) -> Labels:
+    """Read a second file; its first column identifies the samples unless `on` is another."""
+    source, codes = shown_name(file), Codes(options.na)
+    with locating(source):
+        frame = read_frame(file, ReadOptions(encoding=options.encoding, na=options.na), None)
+        columns = {} if frame.ids is None else {frame.id_name: frame.ids}
+        if not frame.all_features:
+            refuse_duplicates(frame.names, "column")
+            columns |= {name: frame.cells(p) for p, name in enumerate(frame.names)}
+        columns |= frame.beside
+        names = list(columns)
+        on = names[0] if on is None else on
+        others = [name for name in names if name != on]
+        if target is None and len(others) != 1 and on in names:
+            what = f"it has the columns {listed(others)} besides {quote(on)}"
+            remedy = f"say which holds the labels with {option('target')}"
+            raise InputError(what, remedy=remedy)
+        target = others[0] if target is None else target
+        for name, role in ((on, "on"), (target, "target")):
+            if name not in columns:
+                what = f"there is no column {quote(name)} ({option(role)})"
+                raise InputError(what, remedy=suggestion(name, names))
+        labels = [codes.label(cell) for cell in columns[target]]
+        rows: dict[str, int] = {}
+        for row, key in enumerate(map(as_label, columns[on])):
+            label, other = labels[row], labels[rows.setdefault(key or "", row)]
+            if key and spelling_key(label or "") != spelling_key(other or ""):
+                what = f"{quote(key)} is labelled {quote(other)} and {quote(label)}"
+                raise InputError(what, remedy="keep one label for each sample")
+        rows.pop("", None)
+    return Labels(columns, rows, on, target, source)
 
 
 def shown_name(path: str | PathLike[str]) -> str:
@@ -133,10 +172,9 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[Rows]:
     try:
         book = calamine.CalamineWorkbook.from_path(str(path))
     except (calamine.CalamineError, OSError) as error:
-        raise InputError(
-            "this is not an Excel workbook, or it is damaged or has a password",
-            remedy="save it again as .xlsx without a password, or as CSV",
-        ) from error
+        what = "this is not an Excel workbook, or it is damaged or has a password"
+        remedy = "save it again as .xlsx without a password, or as CSV"
+        raise InputError(what, remedy=remedy) from error
     pages = [s for s in book.sheets_metadata if s.typ == calamine.SheetTypeEnum.WorkSheet]
     visible = [s.name for s in pages if s.visible == calamine.SheetVisibleEnum.Visible]
     shown = visible or [s.name for s in pages]
@@ -153,7 +191,12 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[Rows]:
             raise InputError(f"sheet {quote(name)} is empty", remedy="fill it")
         titles, notes = skip_titles(filled[:_TITLES_AMONG])
         line, header = filled[titles]
-        names = [_header_name(cell, i, line) for i, cell in enumerate(header, start=1)]
+        for i, cell in enumerate(header, start=1):
+            if isinstance(cell, datetime.date | datetime.time):
+                what = f"the name of column {i} is a date ({cell})"
+                remedy = "Excel turns gene names such as SEPT2 into dates: restore it as text"
+                raise InputError(what, f"line {line}", remedy)
+        names = [as_label(cell) or "" for cell in header]
         while names and not names[-1]:
             names.pop()
         notices = []
@@ -169,34 +212,18 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[Rows]:
         raise
 
 
-def _header_name(cell: Any, position: int, line: int) -> str:
-    if isinstance(cell, datetime.date | datetime.time):
-        raise InputError(
-            f"the name of column {position} is a date ({cell})",
-            where=f"line {line}",
-            remedy="Excel turns gene names such as SEPT2 into dates: restore it as text",
-        )
-    return as_label(cell) or ""
-
-
 def _excel_cells(
     filled: list[tuple[int, list[Any]]], width: int
 ) -> Iterator[tuple[int, list[Any]]]:
     for line, cells in filled:
         if extra := [cell for cell in cells[width:] if cell != ""]:
-            raise InputError(
-                f"{quote(extra[0])} stands to the right of the last column with a name",
-                where=f"line {line}",
-                remedy="name the column or clear the cell",
-            )
+            what = f"{quote(extra[0])} stands to the right of the last column with a name"
+            raise InputError(what, f"line {line}", "name the column or clear the cell")
         yield line, cells[:width]
 
 
 def _check_workbook(path: Path) -> None:
-    """Refuse a workbook that unpacks to more than sheets do, or has cells where Excel has none.
-
-    The library that reads it makes room for every cell up to the last.
-    """
+    """Refuse a workbook that unpacks to more than sheets do, or has cells where Excel has none."""
     if not zipfile.is_zipfile(path):
         return  # the old format, or nothing: the library will say
     with zipfile.ZipFile(path) as archive:
@@ -209,17 +236,15 @@ def _check_workbook(path: Path) -> None:
                     for letters, row in _CELL.findall(rest + block):
                         if int(row) > _MOST_ROWS or len(letters) > _MOST_LETTERS:
                             where = f"{letters.decode()}{row.decode()}"
-                            raise InputError(
-                                f"the sheet is damaged (it has a cell {where})",
-                                remedy="save it again with Excel, or as CSV",
-                            )
+                            what = f"the sheet is damaged (it has a cell {where})"
+                            raise InputError(what, remedy="save it again with Excel, or as CSV")
                     rest = block[block.rfind(b"<") :]
 
 
 # --- Parquet ---------------------------------------------------------------------------
 
 
-def _read_parquet(path: Path, options: ReadOptions, asked: Collection[str] | None) -> Frame:
+def _read_parquet(path: Path, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
     pa, pq = need("pyarrow", "cli"), need("pyarrow.parquet", "cli")
     try:
         file = pq.ParquetFile(path)
@@ -239,7 +264,7 @@ def _read_parquet(path: Path, options: ReadOptions, asked: Collection[str] | Non
 # --- AnnData ---------------------------------------------------------------------------
 
 
-def _read_h5ad(path: Path, options: ReadOptions, asked: Collection[str] | None) -> Frame:
+def _read_h5ad(path: Path, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
     """Read X (or a layer), the names and what is said of the samples, and nothing else."""
     h5py, _ = need("h5py", "omics"), need("anndata", "omics")
     from anndata.io import read_elem
@@ -285,10 +310,8 @@ def _check_hdf5(root: Any, name: str, path: Path) -> None:
         item = None if linked else group[key]
         kept = isinstance(item, h5py.Dataset) and (item.is_virtual or item.external)
         if item is None or kept or item.file.filename != root.file.filename:
-            raise InputError(
-                f"{quote(key)} is kept in another file, which is not opened",
-                remedy="write everything into one file",
-            )
+            what = f"{quote(key)} is kept in another file, which is not opened"
+            raise InputError(what, remedy="write everything into one file")
         address = h5py.h5o.get_info(item.id).addr
         if address not in seen and isinstance(item, h5py.Group):
             stack += [(item, child) for child in item]

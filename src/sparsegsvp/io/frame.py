@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any, Literal
@@ -76,11 +76,6 @@ class Frame:
             cells[i] = cell
         return cells
 
-    def column(self, position: int, codes: Codes) -> Column:
-        """Return a column for its cells to be read."""
-        values = column_of(self.X, position)
-        return Column(self.names[position], values, self.raw.get(position, {}), codes)
-
     def row(self, i: int) -> str:
         """Say where a row is in the file, or in the table if that has no lines."""
         return f"{self.place} {i + 1 if self.lines is None else self.lines[i]}"
@@ -118,101 +113,87 @@ class Frame:
 
     def take(self, positions: Sequence[int]) -> None:
         """Keep some of the columns; in place where that saves the memory of a second matrix."""
-        X, k = self.X, len(positions)
-        if list(positions) != list(range(X.shape[1])):
-            if self.ours and X.flags.c_contiguous and 2 * k > X.shape[1] and k == len({*positions}):
-                flat, places = X.reshape(-1), np.array(positions)
-                for i in range(len(X)):
-                    flat[i * k : (i + 1) * k] = X[i, places]
-                self.X = flat[: len(X) * k].reshape(len(X), k)
-            else:
-                self.X = X[:, positions]
+        X, k, places = self.X, len(positions), np.array(positions, dtype=np.intp)
+        plain = self.ours and not sparse.issparse(X) and X.flags.c_contiguous
+        if plain and X.shape[1] < 2 * k <= 2 * X.shape[1]:
+            flat = X.reshape(-1)
+            for i in range(len(X) if k < X.shape[1] else 0):
+                flat[i * k : (i + 1) * k] = X[i, places]
+            self.X = flat[: len(X) * k].reshape(len(X), k)
+        elif places.tolist() != list(range(X.shape[1])):
+            self.X = X[:, places]
         self.names = [self.names[p] for p in positions]
         self.raw = {j: self.raw[p] for j, p in enumerate(positions) if p in self.raw}
 
     def turned(self) -> Frame:
-        """Return a frame with features in rows the other way round."""
-        names = [as_label(cell) or "" for cell in self.cells(0)]
+        """Return a frame with features in rows the other way round; an index names them."""
+        start = int(self.ids is None)
+        names = [as_label(cell) or "" for cell in self.ids or self.cells(0)]
         if "" in names:
-            where = self.row(names.index(""))
-            raise InputError("a row has no name", where=where, remedy="name the feature")
+            raise InputError("a row has no name", self.row(names.index("")), "name the feature")
         raw: dict[int, dict[int, Any]] = {}
         for p, column in self.raw.items():
-            for i, cell in column.items() if p else ():
-                raw.setdefault(i, {})[p - 1] = cell
+            for i, cell in column.items() if p >= start else ():
+                raw.setdefault(i, {})[p - start] = cell
         return replace(
-            self, names=names, X=self.X[:, 1:].T, raw=raw, kind=f"{self.kind}, transposed",
-            samples="rows", place="column", lines=None, name_lines=self.lines, ids=self.names[1:],
+            self, names=names, X=self.X[:, start:].T, raw=raw, kind=f"{self.kind}, transposed",
+            samples="rows", place="column", lines=None, name_lines=self.lines,
+            ids=self.names[start:],
         )  # fmt: skip
 
 
 def refuse_unnamed(frame: Frame, positions: Sequence[int]) -> list[int]:
     """Return the columns with a name; refuse those without that hold anything."""
-    for p in positions:
-        cells = enumerate(frame.cells(p)) if not frame.names[p] else ()
-        for i, cell in cells:
+    for p in [p for p in positions if not frame.names[p]]:
+        for i, cell in enumerate(frame.cells(p)):
             if as_label(cell) is not None:
-                raise InputError(
-                    f"column {p + 1} has no name but holds {quote(cell)}",
-                    where=frame.row(i),
-                    remedy="give it a name in the header",
-                )
+                what = f"column {p + 1} has no name but holds {quote(cell)}"
+                raise InputError(what, frame.row(i), "give it a name in the header")
     return [p for p in positions if frame.names[p]]
 
 
 def refuse_duplicates(
-    names: Sequence[str],
-    what: str,
-    ignore: Collection[str] = (),
+    names: Sequence[str], what: str, ignore: Collection[str] = (), remedy: str = "",
     lines: Sequence[int] | None = None,
-    remedy: str = "since a panel is a list of names",
-) -> None:
+) -> None:  # fmt: skip
     """Refuse names that occur twice, saying where."""
-    counts = Counter(names) if len(set(names)) < len(names) else {}
-    twice = [n for n in counts if counts[n] > 1 and n and n not in ignore]
+    if len(set(names)) == len(names):
+        return
+    twice = [n for n, k in Counter(names).items() if k > 1 and n and n not in ignore]
     if twice:
         places = zip(lines or range(1, len(names) + 1), names)
         at = [str(place) for place, name in places if name == twice[0]]
+        where = f"{'lines' if lines else what + 's'} {', '.join(at[:4])}"
         others = f", and {len(twice) - 1} other names repeat" if len(twice) > 1 else ""
-        raise InputError(
-            f"{what} name {quote(twice[0])} appears {len(at)} times "
-            f"({'lines' if lines else what + 's'} {', '.join(at[:4])}){others}",
-            remedy=f"rename or remove the repeats, {remedy}",
-        )
+        what = f"{what} name {quote(twice[0])} appears {len(at)} times ({where}){others}"
+        remedy = f"rename or remove the repeats{remedy}, since a panel is a list of names"
+        raise InputError(what, remedy=remedy)
 
 
 # --- rows of cells -----------------------------------------------------------------------
 
 
-def collect(open_rows: OpenRows, options: ReadOptions, asked: Collection[str] | None) -> Frame:
-    """Make a frame of rows of cells; those of the columns and rows asked for stay as written.
-
-    All do if `asked` is None. Columns whose numbers may be written with thousands are read once
-    more, as they are written.
-    """
+def collect(open_rows: OpenRows, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
+    """Make a frame of rows of cells; those of the columns and rows asked for stay as written."""
     keep: set[int] = set()
     while True:
         with open_rows() as rows:
             stems = Counter(map(stem_of, rows.names))
-            keep |= {p for p, n in enumerate(rows.names) if not p or _keeps(n, asked, stems)}
-            frame = _read(rows, keep, options, asked or ())
+            for p, name in enumerate(rows.names):
+                few = stems[stem_of(name)] <= _SERIES
+                look = look_of(name) if few else None
+                named = few and (names_samples(name) or names_people(name))
+                named = named or not name or (look is not None and look.plain)
+                if p == 0 or verbatim is None or name in verbatim or named:
+                    keep.add(p)
+            frame = _read(rows, keep, options, verbatim or ())
         more = _suspects(frame) if frame.mark else set()
         if more <= keep:
             return frame
         keep |= more
 
 
-def _keeps(name: str, asked: Collection[str] | None, stems: Mapping[str, int]) -> bool:
-    """Whether the cells of a column may be something else than numbers, by its name."""
-    if asked is None or name in asked or not name:
-        return True
-    if stems[stem_of(name)] > _SERIES:
-        return False
-    look = look_of(name)
-    return (look is not None and look.plain) or names_samples(name) or names_people(name)
-
-
-def _read(rows: Rows, keep: set[int], options: ReadOptions, asked: Collection[str]) -> Frame:
+def _read(rows: Rows, keep: set[int], options: ReadOptions, verbatim: Collection[str]) -> Frame:
     """Read rows of cells: a column with text in it is no more tried as numbers from there on."""
     m, codes = len(rows.names), Codes(options.na)
     frame = Frame(rows.names, None, {}, rows.kind, "either", "line", ours=True)
@@ -238,7 +219,7 @@ def _read(rows: Rows, keep: set[int], options: ReadOptions, asked: Collection[st
         row = np.full(m, np.nan)
         row[places] = values
         numbers.frombytes(row.tobytes())
-        whole = isinstance(cells[0], str) and cells[0].strip() in asked
+        whole = isinstance(cells[0], str) and cells[0].strip() in verbatim
         for p in range(m) if whole else (*keep, *odd):
             frame.raw.setdefault(p, {})[i] = cells[p]
         free = options.decimal is None and options.thousands is None and frame.mark is None
@@ -283,21 +264,20 @@ def _quickly(cells: Sequence[Any], decimal: str, codes: Codes) -> NDArray[np.flo
 
 
 def _suspects(frame: Frame) -> set[int]:
-    """Return columns whose marks may separate thousands; say if no number shows otherwise.
-
-    Those with whole numbers of three digits, and a few others if all of the table is in doubt.
-    """
-    X, beside = frame.X, set[int]()
-    frame.doubtful = all(three_decimals(row).all() for row in X)  # most tables end it at once
-    columns = np.flatnonzero(three_decimals(X[:30]).all(axis=0)).tolist()
-    for j in columns[:3] if frame.doubtful else ():
-        beside.add(j)
-    for j in columns:
-        whole = np.abs(X[X[:, j] % 1 == 0, j])
-        some = 0 < len(whole) < np.count_nonzero(~np.isnan(X[:, j]))
-        if some and 100 <= whole.max() < 1000 and three_decimals(X[:, j]).all():
-            beside.add(j)
-    return beside
+    """Return columns whose marks may separate thousands; say if no number shows otherwise."""
+    X, some = frame.X, frame.X[:30]  # most tables show at once what their mark is
+    three = three_decimals(some).all(axis=0)
+    frame.doubtful = not ((some % 1 > 0).any(axis=0) & ~three).any()
+    marked, beside = list[int](), set[int]()
+    for j in np.flatnonzero(three).tolist():
+        fractions = X[:, j] % 1 > 0
+        if fractions.any() and three_decimals(X[:, j]).all():
+            marked.append(j)
+            whole = np.abs(X[X[:, j] % 1 == 0, j])
+            beside |= {j} if 100 <= np.max(whole, initial=0) < 1000 else set()
+        elif fractions.any():
+            frame.doubtful = False
+    return beside.union(marked[:3] if frame.doubtful else ())
 
 
 # --- data in memory ----------------------------------------------------------------------
@@ -337,46 +317,33 @@ def from_matrix(X: Any, names: Sequence[str] | None) -> Frame:
     """Make a frame of an array or a sparse matrix, all columns of which are features."""
     X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     if X.ndim != 2:
-        raise InputError(
-            f"the data are {X.ndim}-dimensional", remedy="give a matrix with a row for each sample"
-        )
+        what = f"the data are {X.ndim}-dimensional"
+        raise InputError(what, remedy="give a matrix with a row for each sample")
     notes = ["the features have no names and were numbered f0, f1, …"] if names is None else []
     names = [f"f{j}" for j in range(X.shape[1])] if names is None else list(names)
     if len(names) != X.shape[1]:
-        raise InputError(
-            f"{len(names)} feature_names for {X.shape[1]} columns of X",
-            remedy="give one name for each column",
-        )
-    named = [as_label(name) or f"column {j}" for j, name in enumerate(names)]
+        what = f"{len(names)} feature_names for {X.shape[1]} columns of X"
+        raise InputError(what, remedy="give one name for each column")
     if X.dtype.kind in "biuf" or sparse.issparse(X):
         kind = "CSR" if sparse.issparse(X) else str(X.dtype)
-        frame = Frame(named, checked_matrix(X), {}, kind)
-    else:
-        rows = Rows(named, iter(list(enumerate(X.tolist(), start=1))), str(X.dtype))
-        frame = _read(rows, set(), ReadOptions(), ())
-    return replace(
-        frame, notes=notes, samples="rows", place="row", lines=None, all_features=True, ours=False
-    )
+        return replace(_of_features(X, names, kind), notes=notes)
+    rows = Rows(names, iter(list(enumerate(X.tolist(), start=1))), str(X.dtype), notes)
+    frame = _read(rows, set(), ReadOptions(), ())
+    return replace(frame, samples="rows", place="row", lines=None, all_features=True)
 
 
 def from_anndata(X: Any, obs: Any, names: Sequence[Any], kind: str) -> Frame:
     """Make a frame of AnnData: a matrix, its samples and their columns in obs, its features."""
-    shape = getattr(X, "shape", ())
-    if tuple(shape) != (len(obs), len(names)):
-        raise InputError(
-            f"X is {' x '.join(map(str, shape))}, but obs names {len(obs)} samples and var "
-            f"{len(names)} features",
-            remedy="write it again",
-        )
-    named = [as_label(name) or f"column {j}" for j, name in enumerate(names)]
-    frame = Frame(named, checked_matrix(X), {}, kind, all_features=True, id_name="obs_names")
-    frame.ids = [str(name) for name in obs.index]
+    if getattr(X, "shape", ()) != (len(obs), len(names)):
+        what = f"X does not have the {len(obs)} samples of obs and the {len(names)} features of var"
+        raise InputError(what, remedy="write it again")
+    frame = replace(_of_features(X, names, kind), id_name="obs_names", ids=[*map(str, obs.index)])
     frame.beside = {str(name): _objects(obs[name]) for name in obs.columns}
     return frame
 
 
-def checked_matrix(X: Any) -> Any:
-    """Return a matrix as floating point, with every index of a sparse one checked."""
+def _of_features(X: Any, names: Sequence[Any], kind: str) -> Frame:
+    """Make a frame of a matrix of numbers, with every index of a sparse one checked."""
     dtype = getattr(X, "dtype", None)
     if dtype is None or dtype.kind not in "biuf" or X.ndim != 2:
         raise InputError(f"the matrix holds {dtype}, not numbers")
@@ -392,7 +359,9 @@ def checked_matrix(X: Any) -> Any:
             X.sum_duplicates()
     else:
         X = np.asarray(X)
-    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    named = [as_label(name) or f"column {j}" for j, name in enumerate(names)]
+    return Frame(named, X, {}, kind, all_features=True)
 
 
 # --- which way a table lies, and labels of a second file -----------------------------------
@@ -424,41 +393,35 @@ def stand_up(
         turn = bool(why)
     if not turn:
         return frame, roles
-    if frame.ids is not None:  # an index names the features
-        frame = replace(frame, names=[frame.id_name, *frame.names], ids=None)
-        frame.raw = {p + 1: c for p, c in frame.raw.items()} | {0: dict(enumerate(frame.ids or ()))}
-        frame.X = np.column_stack([np.full(len(frame), np.nan), frame.X])
-    header, rows = frame.names, [as_label(cell) for cell in frame.cells(0)]
+    start = int(frame.ids is None)
+    header, rows = frame.names, [as_label(cell) for cell in frame.ids or frame.cells(0)]
+    corner = header[0] if start else frame.id_name
     known = {*rows, *frame.beside, *(labels.columns if labels else ())}
     roles = replace(roles, drop=names_in(roles.drop, {*header, *map(str, rows)}))
     if roles.id is not None and roles.id not in known:
-        found_out = options.transpose is None and frame.samples == "either"
-        if roles.id != header[0] and found_out:
+        free = options.transpose is None and frame.samples == "either"
+        if roles.id != corner and free:
             notes.append(f"the header names the samples; there is no row {quote(roles.id)}")
-        if roles.id == header[0] or found_out:
-            roles = replace(roles, id=None)
+        roles = replace(roles, id=None) if roles.id == corner or free else roles
     for role, name in roles.named().items():
-        if name in header[1:] and name not in known:
-            raise InputError(
-                f"{quote(name)} names a column, not a row ({option(role.partition(':')[0])})",
-                remedy=f"the table has samples in rows: leave {option('transpose', True)} out",
-            )
+        if name in header[start:] and name not in known:
+            what = f"{quote(name)} names a column, not a row ({option(role.partition(':')[0])})"
+            remedy = f"the table has samples in rows: leave {option('transpose', True)} out"
+            raise InputError(what, remedy=remedy)
     refuse_duplicates(header, "column", roles.drop)
-    kept = {p: header[p] for p in refuse_unnamed(frame, range(1, len(header)))}
+    kept = {p: header[p] for p in refuse_unnamed(frame, range(start, len(header)))}
     if not kept:
         raise InputError("the header names no sample", remedy="add a header line")
     dropped = {name: "asked for" for name in kept.values() if name in roles.drop}
     if labels is not None:
         titles = dict(zip(header[1:], frame.beside.get("title", ())))
-        strange = [
-            name for name in kept.values()
-            if not {name, titles.get(name)} & labels.rows.keys() and name not in dropped
-        ]  # fmt: skip
-        if strange and len(strange) + len(dropped) < len(kept):
+        there = {n for n in kept.values() if {n, titles.get(n)} & labels.rows.keys()}
+        strange = [n for n in kept.values() if n not in there and n not in dropped]
+        if strange and there.difference(dropped):
             notes.append(f"left out, being columns of no labelled sample: {listed(strange)}")
             dropped |= dict.fromkeys(strange, "no label")
     frame = frame.turned()
-    frame.pick([p - 1 for p, name in kept.items() if name not in dropped])
+    frame.pick([p - start for p, name in kept.items() if name not in dropped])
     frame.notes, frame.dropped = [*notes, *frame.notes], dropped
     return frame, replace(roles, drop=tuple(n for n in roles.drop if n not in dropped))
 
@@ -574,10 +537,7 @@ def as_text(role: str, cells: Sequence[Any], codes: Codes) -> list[str | None]:
 def pick_columns(
     frame: Frame, roles: Roles, options: ReadOptions, labels: Labels | None, codes: Codes
 ) -> tuple[str, str, str] | None:
-    """Read the columns that a caller named by their roles, and make numbers of the others.
-
-    Returns what `make_numbers` does.
-    """
+    """Read the columns that a caller named by their roles, and make numbers of the others."""
     header, line = list(frame.names), "row" if frame.place == "column" else "column"
     known = {*header, *frame.beside, *(labels.columns if labels else ())}
     roles = replace(roles, drop=names_in(roles.drop, known))
@@ -590,10 +550,10 @@ def pick_columns(
             remedy=f"leave {option('labels')} out, or drop the table's with "
             f"{option('drop', [labels.target])}",
         )
-    remedy = f"or make them one with {option('collapse', 'mean')}, 'max' or 'first'"
+    remedy = f", or make them one with {option('collapse', 'mean')}, 'max' or 'first'"
     others = {*header}.difference(roles.named().values()) if roles.collapse else roles.drop
     what = "feature" if frame.all_features and line == "column" else line
-    refuse_duplicates(header, what, others, frame.name_lines, remedy)
+    refuse_duplicates(header, what, others, remedy, frame.name_lines)
     taken = _name_samples(frame, roles, labels)
     if labels is not None:
         join(frame, labels)
@@ -670,7 +630,9 @@ def _no_such_line(frame: Frame, name: str, role: str) -> InputError:
         remedy = "the first line holds only numbers: add a line with the column names"
     elif line == "row":
         remedy += f"; labels may also come from a second file ({option('labels')})"
-    elif role == "target" and len(first) > 1 and not any(looks_numeric(c or "0") for c in first):
+    elif role == "target" and len(first) > 1 and remedy.startswith("there"):
+        if any(looks_numeric(cell or "0") for cell in first):
+            return InputError(what, remedy=remedy)
         remedy += f"; if the features are in rows, use {option('transpose', True)} and give "
         remedy += f"the labels in a second file ({option('labels')})"
     return InputError(what, remedy=remedy)

@@ -31,7 +31,7 @@ def is_series_matrix(path: Path) -> bool:
     return head.removeprefix(b"\xef\xbb\xbf").lstrip().lower().startswith(_OPENINGS)
 
 
-def read_series_matrix(path: Path, options: ReadOptions, asked: Collection[str] | None) -> Frame:
+def read_series_matrix(path: Path, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
     """Read the numbers with samples as columns, and what is known of the samples."""
     above: list[tuple[str, list[str]]] = []
     try:
@@ -40,7 +40,7 @@ def read_series_matrix(path: Path, options: ReadOptions, asked: Collection[str] 
     except InputError as error:
         damaged = error.where and "number" not in error.what
         raise InputError(error.what, error.where, _AGAIN if damaged else error.remedy) from error
-    if not len(frame) and asked is not None:
+    if not len(frame) and verbatim is not None:
         raise InputError(
             "the series matrix describes the samples but holds no numbers, as is usual for "
             "sequencing",
@@ -98,10 +98,9 @@ def _samples(above: list[tuple[str, list[str]]], header: list[str]) -> dict[str,
         raise InputError("the series matrix names no samples", remedy=_AGAIN)
     platforms = sorted({p for key, cells in lines if key == "platform_id" for p in cells if p})
     if len(platforms) > 1:
-        raise InputError(
-            f"the samples are of {len(platforms)} platforms ({listed(platforms)})",
-            remedy="use the series matrix of one platform: GEO offers one file for each",
-        )
+        what = f"the samples are of {len(platforms)} platforms ({listed(platforms)})"
+        remedy = "use the series matrix of one platform: GEO offers one file for each"
+        raise InputError(what, remedy=remedy)
     # the header of the table names samples by accession; some files have titles alone
     accessions = given.get("geo_accession") or header
     columns: dict[str, list[Any]] = {"geo_accession": accessions}

@@ -19,7 +19,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from .errors import InputError, error_text, guarded, listed, locating, need
+from .errors import InputError, guarded, listed, locating, need
 from .files import write_atomic
 from .formats import existing_file
 
@@ -68,18 +68,11 @@ def save_model(model: Any, path: str | PathLike[str]) -> Path:
     True
     """
     skops = need("skops.io", "persist")
-    remedy = "use names instead of functions for parameters such as scoring"
-    with locating(str(path)):
+    with locating(str(path)), guarded("a model that can be saved"):
         _check_model(model)
-        try:
-            archive = zipfile.ZipFile(io.BytesIO(skops.dumps(model)))
-        except Exception as error:
-            what = f"the model holds something that cannot be saved ({error_text(error)})"
-            raise InputError(what, remedy=remedy) from error
+        archive = zipfile.ZipFile(io.BytesIO(skops.dumps(model)))
         schema = json.loads(archive.read("schema.json"))
-        if foreign := _foreign(schema):
-            what = f"the model holds {listed(foreign, limit=100)}, which loading would refuse"
-            raise InputError(what, remedy=remedy)
+        _refuse_foreign(schema, "use names instead of functions for parameters such as scoring")
     ids: dict[Any, int] = {}
     files: dict[str, str] = {}
     # skops names parts after their addresses in memory: rename them by order of appearance
@@ -118,22 +111,17 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
     >>> from sparsegsvp import load_model
     >>> model = load_model("results/model.skops")  # doctest: +SKIP
     """
-    file = existing_file(path)
-    skops = need("skops.io", "persist")
+    file, skops = existing_file(path), need("skops.io", "persist")
     with locating(str(path)), guarded("a model"):
-        with zipfile.ZipFile(file) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-            if size > max_bytes:
-                what = f"it would unpack to {size >> 20} MB, more than {max_bytes >> 20} MB"
-                raise InputError(what, remedy="raise max_bytes if you know who made it")
-            if damaged := archive.testzip():
-                raise InputError(f"its part {damaged} is damaged", remedy="copy or save it again")
-            schema = json.loads(archive.read("schema.json"))
-        if foreign := _foreign(schema):
-            what = f"it holds types that are not part of a model: {listed(foreign, limit=100)}"
-            raise InputError(what, remedy="do not use it unless you know who made it")
-        # all types were checked; skops asks for those that it does not know itself
         data = file.read_bytes()
+        archive = zipfile.ZipFile(io.BytesIO(data))
+        size = sum(entry.file_size for entry in archive.infolist())
+        if size > max_bytes:
+            what = f"it would unpack to {size >> 20} MB, more than {max_bytes >> 20} MB"
+            raise InputError(what, remedy="raise max_bytes if you know who made it")
+        schema = json.loads(archive.read("schema.json"))
+        _refuse_foreign(schema, "do not use it unless you know who made it")
+        # all types were checked; skops asks for those that it does not know itself
         model = skops.loads(data, trusted=skops.get_untrusted_types(data=data))
         _check_model(model)
     return model
@@ -149,15 +137,17 @@ def _nodes(part: Any) -> Iterator[dict[str, Any]]:
         yield from _nodes(inner)
 
 
-def _foreign(schema: Any) -> list[str]:
-    """Name the types that no model of this package has, and what other loaders would build."""
+def _refuse_foreign(schema: Any, remedy: str) -> None:
+    """Refuse types that no model of this package has, and what other loaders would build."""
     foreign = set()
     for node in _nodes(schema):
         loader, module, name = (str(node.get(f"__{k}__")) for k in ("loader", "module", "class"))
         fits = name in _TYPES.get(module, "").split() or _is_ours(module, name)
-        if not fits or loader not in [f"{kind}Node" for kind in _LOADERS.split()]:
+        if not fits or loader.removesuffix("Node") not in _LOADERS.split():
             foreign.add(f"{module}.{name}")
-    return sorted(foreign)
+    if foreign:
+        what = f"it holds types that are not part of a model: {listed(sorted(foreign), limit=100)}"
+        raise InputError(what, remedy=remedy)
 
 
 def _is_ours(module: str, name: str) -> bool:
@@ -168,10 +158,10 @@ def _is_ours(module: str, name: str) -> bool:
         cls = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError):
         return False
-    record = dataclasses.is_dataclass(cls) or hasattr(cls, "_fields")
-    # what a module imported from elsewhere is there, too, but not ours
-    return getattr(cls, "__module__", "") == module and (
-        isinstance(cls, type) and (record or issubclass(cls, BaseEstimator))
+    if not isinstance(cls, type) or cls.__module__ != module:
+        return False  # what a module imported from elsewhere is there, too
+    return (
+        issubclass(cls, BaseEstimator) or dataclasses.is_dataclass(cls) or hasattr(cls, "_fields")
     )
 
 

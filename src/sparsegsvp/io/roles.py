@@ -28,40 +28,31 @@ from typing import Any, Literal, get_args
 from .errors import InputError, option, quote
 from .text import looks_numeric
 
-LookRole = Literal["covariate", "batch", "ignored"]
-Keys = Mapping[LookRole, tuple[str, str]]
+Role = Literal["target", "id", "group", "batch", "covariate", "ignored", "feature"]
 
-# A word that names a column by itself: what it is called, and the role it has. Of several in one
-# name the first counts; those below, which often only qualify another, count after them.
-_KEYS: Keys = {
-    "covariate": (
-        "clinical",
-        """age ages alter edad dob birth sex sexe sexo gender geschlecht male female bmi weight
-        height stage staging grade grading gleason ecog karnofsky tnm race ethnicity smoking smoker
-        smokers alcohol menopause menopausal parity treatment treated therapy chemotherapy
-        radiotherapy dose pack packs comorbidity comorbidities diabetes hypertension education
-        purity cellularity""",
-    ),
-    "batch": (
-        "technical",
-        """batch batches plate plates run runs lane flowcell date site sites center centre hospital
-        clinic cohort study dataset institution institute country operator technician instrument
-        machine scanner platform slide well rin dv200 injection acquisition storage protocol""",
-    ),
-    "ignored": (
-        "like an outcome",
-        """os pfs dfs rfs efs dss survival survived event death dead died alive deceased vital
-        censor censored censoring censorship followup follow relapse relapsed recurrence recurred
-        progression mortality outcome prognosis""",
-    ),
+# Words that name a column by themselves, by what it looks like; and the role it has. Of several in
+# one name the first counts; weak ones, which often only qualify another, count after them.
+_STRONG_WORDS: dict[tuple[Role, str], str] = {
+    ("covariate", "clinical"): """age ages alter edad dob birth sex sexe sexo gender geschlecht male
+        female bmi weight height stage staging grade grading gleason ecog karnofsky tnm race
+        ethnicity smoking smoker smokers alcohol menopause menopausal parity treatment treated
+        therapy chemotherapy radiotherapy dose pack packs comorbidity comorbidities diabetes
+        hypertension education purity cellularity""",
+    ("batch", "technical"): """batch batches plate plates run runs lane flowcell date site sites
+        center centre hospital clinic cohort study dataset institution institute country operator
+        technician instrument machine scanner platform slide well rin dv200 injection acquisition
+        storage protocol""",
+    ("ignored", "like an outcome"): """os pfs dfs rfs efs dss survival survived event death dead
+        died alive deceased vital censor censored censoring censorship followup follow relapse
+        relapsed recurrence recurred progression mortality outcome prognosis""",
 }
-_WEAK_KEYS: Keys = {
-    "covariate": ("clinical", "status score"),
-    "batch": ("technical", "year years order"),
-    "ignored": ("like an outcome", "time day days week weeks month months response responder"),
+_WEAK_WORDS: dict[tuple[Role, str], str] = {
+    ("covariate", "clinical"): "status score",
+    ("batch", "technical"): "year years order",
+    ("ignored", "like an outcome"): """time day days week weeks month months response responder""",
+    ("ignored", "like another label"): """class label labels target diagnosis diagnose subtype
+        histology phenotype condition disease""",
 }
-_LABELS = """class label labels target diagnosis diagnose subtype histology phenotype condition
-    disease"""
 # Words that may stand beside those: units, places, people, kinds.
 _BESIDE = """a and at by coded for from in is of on or per since the to up with no nr num number
     code group groups category cat level value val total last first initial final baseline current
@@ -72,111 +63,85 @@ _BESIDE = """a and at by coded for from in is of on or per since the to up with 
     mm m2 er pr her2 type range squared free overall specific progression contact known rna dna seq
     sequencing experiment exp processing processed preparation prep freezing draw visit exam
     examination death ps performance raw years old i ii iii iv risk nodal"""
-_IDENTIFIERS = """id ids sample samples patient patients subject subjects participant participants
-    donor donors individual individuals person case specimen barcode accession mrn index idx row
-    rownames obs observation uid uuid gsm unnamed record animal mouse name names"""
-#: Whose samples must not be split between training and test.
+# Whose samples must not be split between training and test; other names of samples; and beside.
 _PEOPLE = """patient patients subject subjects participant participants donor donors individual
-    individuals person animal mouse family litter twin household mrn pt"""
+    individuals person animal mouse mrn"""
+_PEOPLE_ONLY = "family litter twin household pt"
+_SAMPLES = """id ids sample samples case specimen barcode accession index idx row rownames obs
+    observation uid uuid gsm unnamed record name names"""
 _BESIDE_ID = "no nr num number code ref key the of x y study tumor tumour hospital pt"
 # Words that still count, given values to match, where one other word is unknown.
 _TELLING = "age sex gender bmi batch plate stage grade survival date"
+_ALSO_GENES = ("run", "efs")
 # Genes of worms (age-1, sex-1) and how others are often written (BMI-1, OS-9, ID-3).
 _HYPHENED_GENE = re.compile(r"[A-Za-z]{2,4}-\d+(\.\d+)?")
-_SHORTEST = 4  # letters of a word that may have a number glued to it: batch2, but BMI1 is a gene
-# More names than this that differ in their number alone are a series of measurements: of strong
-# words (batch 1 to batch 12 are no measurements), and of those that often count something else.
-_SERIES, _WEAK_SERIES = 20, 3
-_ALSO_GENES = ("run", "efs")
 _OF_SURVIVAL = re.compile(
     r"(?i)\b(os|pfs|dfs|rfs|efs|dss)(months?|mos?|days?|years?|time|status|event|censor)\b"
 )
 _CHANGE_OF_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_WORD = re.compile(r"[^\W\d_]+\d*|\d+")
+# Words, and numbers glued to those of four letters or more: batch2, but BMI1 is a gene.
+_WORD = re.compile(r"[^\W\d_]{4,}(?=\d*)|[^\W\d_]+\d*|\d+")
+# More names than this that differ in their number alone are a series of measurements: of strong
+# words (batch 1 to batch 12 are no measurements), and of those that often count something else.
+_SERIES, _WEAK_SERIES = 20, 3
+
+_STRONG = {word: look for look, text in _STRONG_WORDS.items() for word in text.split()}
+_WEAK = {word: look for look, text in _WEAK_WORDS.items() for word in text.split()}
+_KNOWN = {*_STRONG, *_WEAK, *_BESIDE.split()}
+_PERSONS, _IDS = {*_PEOPLE.split(), *_PEOPLE_ONLY.split()}, {*_PEOPLE.split(), *_SAMPLES.split()}
+_KNOWN_IDS = {*_IDS, *_PERSONS, *_BESIDE_ID.split()}
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a name looks like: the role it suggests, in words too, and how sure that is.
+    """What a name looks like: the role it suggests, in words too, and how sure that is."""
 
-    Of more than `most` names that differ in their number alone none looks so.
-    """
-
-    role: LookRole
+    role: Role
     words: str
     plain: bool
     most: int = _SERIES
 
 
-def _table_of(keys: Keys) -> dict[str, tuple[LookRole, str]]:
-    return {w: (role, said) for role, (said, text) in keys.items() for w in text.split()}
-
-
-_STRONG, _WEAK = _table_of(_KEYS), _table_of(_WEAK_KEYS)
-_WEAK |= dict.fromkeys(_LABELS.split(), ("ignored", "like another label"))
-_KNOWN = {*_STRONG, *_WEAK, *_BESIDE.split()}
-_SURE = frozenset(_TELLING.split())
-_IDS, _PERSONS = frozenset(_IDENTIFIERS.split()), frozenset(_PEOPLE.split())
-_KNOWN_BESIDE_ID = {*_IDS, *_PERSONS, *_BESIDE_ID.split()}
-
-
 @lru_cache(maxsize=1 << 15)
 def words_of(name: str) -> tuple[str, ...]:
-    """Split a name into words in lower case: at other characters, and where case changes.
-
-    PlateID is plate and id, batch2 is batch and 2.
-    """
+    """Split a name into words in lower case: at other characters, and where case changes."""
     if _HYPHENED_GENE.fullmatch(name):
         return (name.lower(),)
-    parted = _OF_SURVIVAL.sub(r"\1 \2", name)
-    parted = _CHANGE_OF_CASE.sub(" ", parted)
-    words: list[str] = []
-    for word in _WORD.findall(parted.lower()):
-        stem = word.rstrip("0123456789")
-        if len(stem) >= _SHORTEST and stem != word:
-            words += [stem, word[len(stem) :]]
-        else:
-            words.append(word)
-    return tuple(words)
+    parted = _CHANGE_OF_CASE.sub(" ", _OF_SURVIVAL.sub(r"\1 \2", name))
+    return tuple(word for word in _WORD.findall(parted.lower()) if not word.isdigit())
 
 
 def look_of(name: str) -> Look | None:
     """Say what a name looks like, if it looks like anything but a measurement."""
-    words = [word for word in words_of(name) if not word.isdigit()]
+    words = words_of(name)
     unknown = sum(word not in _KNOWN for word in words)
     strong = [word for word in words if word in _STRONG]
+    sure = [word for word in strong if word in _TELLING.split()]
     weak = [word for word in words if word in _WEAK]
     if unknown == 0 and strong:
         return Look(*_STRONG[strong[0]], plain=len(words) > 1 or words[0] not in _ALSO_GENES)
     if unknown == 0 and weak:
         return Look(*_WEAK[weak[0]], plain=True, most=_WEAK_SERIES)
-    if unknown == 1 and _SURE.intersection(strong):
-        word = next(word for word in strong if word in _SURE)
-        return Look(*_STRONG[word], plain=False)
-    return None
+    return Look(*_STRONG[sure[0]], plain=False) if unknown == 1 and sure else None
 
 
 def names_samples(name: str) -> bool:
     """Whether a column is named like identifiers: sample, patient_id, Unnamed: 0."""
-    words = [word for word in words_of(name) if not word.isdigit()]
-    return bool(words) and not _IDS.isdisjoint(words) and _KNOWN_BESIDE_ID.issuperset(words)
+    words = words_of(name)
+    return not _IDS.isdisjoint(words) and _KNOWN_IDS.issuperset(words)
 
 
 def names_people(name: str) -> bool:
     """Whether a column is named like the people or animals that samples come from."""
-    words = [word for word in words_of(name) if not word.isdigit()]
-    return not _PERSONS.isdisjoint(words) and _KNOWN_BESIDE_ID.issuperset(words)
+    words = words_of(name)
+    return not _PERSONS.isdisjoint(words) and _KNOWN_IDS.issuperset(words)
 
 
 def looks_of(names: Sequence[str]) -> dict[int, Look]:
-    """Return what the names that look clinical or technical look like, by position.
-
-    Where many names differ in their numbers alone (day 1, day 2, ...) they are a series of
-    measurements, and look like nothing.
-    """
-    found = {i: look for i, name in enumerate(names) if (look := look_of(name)) is not None}
-    counts = Counter(stem_of(names[i]) for i in found)
-    return {i: look for i, look in found.items() if counts[stem_of(names[i])] <= look.most}
+    """Return what the names that look clinical or technical look like, by position."""
+    looks = {i: look for i, name in enumerate(names) if (look := look_of(name)) is not None}
+    counts = Counter(stem_of(names[i]) for i in looks)
+    return {i: look for i, look in looks.items() if counts[stem_of(names[i])] <= look.most}
 
 
 def stem_of(name: str) -> str:
@@ -186,7 +151,6 @@ def stem_of(name: str) -> str:
 
 # --- what a caller asks for ----------------------------------------------------------------
 
-Role = Literal["target", "id", "group", "batch", "covariate", "ignored", "feature"]
 IS, VERSUS = "=", " vs "  # in the name of a feature that is a level of a column
 
 
@@ -222,11 +186,7 @@ class ColumnRole:
 
 @dataclass(frozen=True)
 class Roles:
-    """The columns a caller named.
-
-    `features` are the columns to read as numbers; None is every column without another role.
-    `collapse` says how features that share a name will be made one; None refuses them.
-    """
+    """The columns a caller named."""
 
     target: str | None = None
     id: str | None = None
@@ -278,22 +238,18 @@ def columns_behind(features: Iterable[str], there: Collection[str]) -> tuple[str
 # --- roles -------------------------------------------------------------------------------
 
 _FEW_LEVELS = 12  # different texts of a column that sorts samples rather than naming them
-REPEATS, CODES = "repeats, as patients do", "two codes only"
+REPEATS = "repeats, as patients do"
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What the rules ask of a column: its name, whether it holds text, its different values.
-
-    `codes` is whether it holds two codes only, `first` whether it is the first of its table.
-    """
+    """What the rules ask of a column: its name, whether it holds text, its different values."""
 
     name: str
     text: bool
     n: int
     levels: int
     whole: bool = True
-    codes: bool = False
     first: bool = False
     look: Look | None = None
 
@@ -321,16 +277,12 @@ def role_of(c: Facts, wide: bool, fractions: bool, nameless: bool) -> tuple[str,
         (c.whole and repeated and person, "ignored", REPEATS),
         (wide and (plain or (look and fractions and c.whole and c.levels > 1)), look, looks),
         (not wide and plain, "feature", looks),
-        (wide and fractions and c.codes and not look, "feature", CODES),
     )
     return next(((role, reason) for fits, role, reason in rules if fits), ("feature", ""))
 
 
 def role_lines(roles: Sequence[ColumnRole], n_features: int) -> list[dict[str, Any]]:
-    """Return the roles as JSON holds them: columns of one role and reason together.
-
-    Features are counted, and listed only where there is something to say about them.
-    """
+    """Return the roles as JSON holds them: columns of one role and reason together."""
     grouped: dict[tuple[Role, str], list[str]] = {}
     for column in sorted(roles, key=lambda column: get_args(Role).index(column.role)):
         grouped.setdefault((column.role, column.reason), []).append(column.column)
@@ -373,11 +325,7 @@ class Candidate:
 
 
 def candidates(columns: Mapping[str, Sequence[str | None]], rows: bool = False) -> list[Candidate]:
-    """Return the columns of labels that may hold the classes, the likeliest first.
-
-    They have few values, each of them more than once. Names that say so come first, then text,
-    then codes; what looks clinical or technical and what names samples comes last.
-    """
+    """Return the columns of labels that may hold the classes, the likeliest first."""
     ranked: list[tuple[tuple[bool, bool, bool], Candidate]] = []
     for name, cells in columns.items():
         counts = Counter(cell for cell in cells if cell is not None)

@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._notices import Notice
-from .cells import Codes, append_covariates, as_label, collapse_names, mark_missing
-from .checks import check, note_values, notice, read_labels, spelling_key
+from .cells import Codes, append_covariates, as_label, collapse_names, mark_missing, spelling_key
+from .checks import check, note_values, notice
 from .errors import InputError, guarded, listed, locating, one_line, option, quote
-from .formats import existing_file, read_frame, shown_name, stored_matrix
+from .formats import existing_file, read_frame, read_labels, shown_name, stored_matrix
 from .frame import (
     Frame,
     Labels,
@@ -54,17 +54,14 @@ class Table:
     feature_names : tuple of str
         One name for each column of X. Columns that are adjusted for come last.
     y, sample_names, groups : ndarray of shape (n_samples,) of str, or None
-        Labels, identifiers, and groups (patients) that must not be split between training and
-        test.
+        Labels, identifiers, and groups (patients) that are never split.
     target, positive : str or None
         The column the labels came from, and the class of interest.
     source, digest : str
         The file's name and the SHA-256 of its bytes; for data in memory a word such as
         "data frame" and the SHA-256 of values, names and labels.
-    record : tuple of str
-        What was read and done, in sentences.
-    notices : tuple of Notice
-        What looks odd, with what would see to it.
+    record, notices : tuple of str, tuple of Notice
+        What was read and done, in sentences; what looks odd, with what would see to it.
     dropped : dict of str to str
         Columns left out, with the reason.
     n_missing : int
@@ -204,38 +201,32 @@ def read_table(
     ----------
     path : path-like
         The file.
-    target : str or None, default=None
-        The column of labels (in ``obs`` for AnnData). Rows with an empty cell, NA, NaN or null
-        there are left out and counted.
-    positive : str or None, default=None
-        The class of interest; it must occur.
+    target, positive : str or None, default=None
+        The column of labels (in ``obs`` for AnnData), and the class of interest. Samples with an
+        empty cell, NA, NaN or null for a label are left out and counted.
     id, group : str or None, default=None
         Columns of sample identifiers and of groups. A first column without a name, the index of
         a pandas frame and the ``obs_names`` of AnnData are identifiers by themselves.
     batch : str or sequence of str, default=()
-        Columns that say where or when samples were measured. They are no features, and are
-        audited when a panel is evaluated.
+        Columns that say where or when samples were measured: no features, but audited.
     adjust : str or sequence of str, default=()
         Columns to adjust for, such as age and sex: features that are in every panel, and follow
-        all others. Numbers stay as they are; of text, all levels but the first become features of
-        0 and 1, such as "sex=M vs F".
+        all others. Of text, all levels but the first become 0 and 1, such as "sex=M vs F".
     drop, keep : str or sequence of str, default=()
         Columns to leave out, and columns that are features although they look clinical or
-        technical: in a wide table of like columns an age, a batch or a survival time is left out
-        otherwise. "a,b,c" stands for three, unless a column is called so.
+        technical, which are left out of a wide table otherwise. "a,b" is two, unless one is
+        called so.
     features : sequence of str or None, default=None
-        Read only these columns, in this order; all others are ignored. Missing ones are
-        an error that lists them.
+        Read exactly these columns, in this order; missing ones are an error that lists them.
     labels, on : path-like and str, or None, default=None
         A second file with the labels (and groups), matched by identifier, and the column of
         identifiers in it; in the table too, unless `id` says otherwise.
     transpose : bool or None, default=None
         Whether features are in rows: the first column names them and the header the samples.
         `target`, `group` and `drop` are then names of rows. None finds out: they are if `target`
-        or most of `features` are names of rows and not of columns, or if the identifiers of
-        `labels` are names of columns and not of samples in rows. They always are in a series
-        matrix of GEO, where `target`, `id` and `group` name what the file says of its samples,
-        such as "title" or the key of a characteristic.
+        or most of `features` name rows, or the identifiers of `labels` columns. They always are
+        in a series matrix of GEO, where `target`, `id` and `group` name what the file says of its
+        samples, such as "title" or the key of a characteristic.
     na : str, sequence of str or None, default=None
         More codes for missing values, such as "n.m." or -999; a text with commas has several.
         In columns of numbers the usual ones, in capitals or not, are known: NA, N/A, n.a., NaN,
@@ -244,8 +235,7 @@ def read_table(
         Make one feature of those that share a name: the mean of their values, the one with
         the largest mean over the samples of this file, or the first. None refuses them.
     layer, sheet : str or None, default=None
-        A layer of an AnnData file instead of its X, and a sheet of a workbook instead of the
-        first that is not hidden.
+        A layer of an AnnData file instead of its X; a sheet instead of the first not hidden.
     log2 : bool, default=False
         Take ``log2(max(x, 1))`` of every value but those adjusted for.
     separator, decimal, thousands, encoding : str or None, default=None
@@ -335,11 +325,6 @@ def make_table(
     Table
         The same as if the data had been written to a file and read, but for `source`,
         `digest` and the wording of `record`.
-
-    Raises
-    ------
-    InputError
-        A ValueError whose one line says what is wrong, and what to do.
 
     Examples
     --------
@@ -488,8 +473,8 @@ def _table_of(
             listing += f"; the class of interest is {quote(table.positive_class)}"
             listing += ", taken by its name or place" if table.positive_guessed else ""
         record.append(f"classes in {quote(target)}: {listing}")
-    if asked := [name for name, why in frame.dropped.items() if why == "asked for"]:
-        record.append(f"left out as asked: {listed(asked)}")
+    if left := [name for name, why in frame.dropped.items() if why == "asked for"]:
+        record.append(f"left out as asked: {listed(left)}")
     record += frame.notes
     if log2:
         from ..estimators.pipeline import log2_floor  # scikit-learn takes a second to load
@@ -521,11 +506,7 @@ def _digest_of(frame: Frame) -> str:
 
 
 def check_cohort(cohort: Table, table: Table) -> Table:
-    """Refuse a cohort that is the training table, or has labels which that table lacks.
-
-    Labels that differ in capitals, blanks or as 1 and 1.0 are the same classes; they are returned
-    as the table spells them.
-    """
+    """Refuse a cohort that is the training table, or has labels which that table lacks."""
     if cohort.digest == table.digest:
         what = f"the cohort ({option('test')}) is the training table itself"
         raise InputError(what, cohort.source, "give samples that took no part in training")
@@ -634,11 +615,7 @@ def preview_table(
         What JSON can hold: ``table`` as `Table.describe` gives it, or None and an ``error``;
         ``target`` and whether it is ``proposed``; ``candidates`` for it; ``columns`` with role and
         reason; ``shown`` and ``rows``, the first cells; ``notices`` with what would see to each.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or not within the limits.
+        A file that cannot be read at all, or not within the limits, is an `InputError`.
 
     Examples
     --------

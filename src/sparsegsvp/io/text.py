@@ -35,11 +35,7 @@ UNPACKED_BYTES, _RATIO = 1 << 26, 100
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a file is to be read, where that is not to be found out.
-
-    `transpose` is None where nothing was said; `na` has codes for missing values besides the
-    usual ones.
-    """
+    """How a file is to be read, where that is not to be found out."""
 
     separator: str | None = None
     decimal: str | None = None
@@ -54,26 +50,24 @@ class ReadOptions:
         # a shell passes \t on as two characters
         separator = {"\\t": "\t", "tab": "\t"}.get(self.separator or "", self.separator)
         object.__setattr__(self, "separator", separator)
-        decimal, thousands = self.decimal, self.thousands
-        for name, value, good, remedy in (
-            ("separator", separator, len(separator or ";") == 1 and separator not in {*'"\r\n\0'},
-             "give one character, such as ; or |, or write tab"),
-            ("decimal", decimal, decimal in (None, ".", ","), "give a point or a comma"),
-            ("thousands", thousands, thousands in (None, ".", ",", "'", " "),
-             "give a point, a comma, an apostrophe or a blank"),
-            ("thousands", thousands, thousands is None or thousands != decimal,
-             "it cannot be the decimal mark, too"),
-        ):  # fmt: skip
-            if not good:
-                raise InputError(f"{option(name)} is {quote(value)}", remedy=remedy)
+        marks = {"decimal": (self.decimal, ".,"), "thousands": (self.thousands, ".,' ")}
+        wrong = {name: mark for name, (mark, known) in marks.items() if mark not in (None, *known)}
+        if separator is not None and (len(separator) != 1 or separator in '"\r\n\0'):
+            wrong = {"separator": separator}
+        elif self.thousands is not None and self.thousands == self.decimal:
+            wrong = {"thousands": self.thousands}
+        for name, mark in wrong.items():
+            remedy = "give a point or a comma, for thousands also an apostrophe or a blank"
+            if name == "separator":
+                remedy = "give one character, such as ; or |, or write tab"
+            elif mark == self.decimal == self.thousands:
+                remedy = "it cannot be the decimal mark, too"
+            raise InputError(f"{option(name)} is {quote(mark)}", remedy=remedy)
 
 
 @dataclass
 class Rows:
-    """A file as a stream: names of the columns, then (line, cells) for each row.
-
-    Cells are strings in text files and Python values in spreadsheets.
-    """
+    """A file as a stream: names of the columns, then (line, cells) for each row."""
 
     names: list[str]
     rows: Iterator[tuple[int, list[Any]]]
@@ -91,10 +85,7 @@ OpenRows = Callable[[], AbstractContextManager[Rows]]
 
 @contextmanager
 def open_text(path: Path, encoding: str | None) -> Iterator[tuple[io.TextIOWrapper, bool]]:
-    """Open a text, line endings untouched; say whether it was compressed.
-
-    The compression is found out; so is the encoding, or the one given is checked.
-    """
+    """Open a text, line endings untouched; say whether it was compressed."""
     with open(path, "rb") as file:
         compressed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
@@ -105,10 +96,8 @@ def open_text(path: Path, encoding: str | None) -> Iterator[tuple[io.TextIOWrapp
             raw.seek(0)
             yield io.TextIOWrapper(raw, encoding=encoding, newline=""), compressed
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise InputError(
-                f"the gzip data are damaged or cut short ({error})",
-                remedy="copy or download the file again",
-            ) from error
+            what = f"the gzip data are damaged or cut short ({error})"
+            raise InputError(what, remedy="copy or download the file again") from error
 
 
 def _find_encoding(raw: BinaryIO, given: str | None, most: int) -> str:
@@ -132,32 +121,26 @@ def _find_encoding(raw: BinaryIO, given: str | None, most: int) -> str:
             io.TextIOWrapper(io.BytesIO(), encoding)  # refuses codecs that are not of text
             for text in codecs.iterdecode(_blocks(raw, most), encoding):
                 if sure is None and "\0" in text:
-                    raise InputError(
-                        "this is not a text table (it holds zero bytes)",
-                        remedy="give the file the extension of its format, such as .xlsx",
-                    )
+                    what = "this is not a text table (it holds zero bytes)"
+                    remedy = "give the file the extension of its format, such as .xlsx"
+                    raise InputError(what, remedy=remedy)
             return encoding
         except (LookupError, TypeError):
-            raise InputError(
-                f"there is no encoding called {quote(encoding)}",
-                remedy="use utf-8, utf-16, latin-1 or another name that Python knows",
-            ) from None
+            what = f"there is no encoding called {quote(encoding)}"
+            remedy = "use utf-8, utf-16, latin-1 or another name that Python knows"
+            raise InputError(what, remedy=remedy) from None
         except UnicodeError as error:
             why = str(getattr(error, "reason", one_line(error)))
-    raise InputError(
-        f"the file is not {one_line(sure)} ({why})",
-        remedy="leave the encoding out to have it found, or save it as UTF-8",
-    )
+    what = f"the file is not {one_line(sure)} ({why})"
+    raise InputError(what, remedy="leave the encoding out to have it found, or save it as UTF-8")
 
 
 def _blocks(raw: BinaryIO, most: int) -> Iterator[bytes]:
     """Yield the rest of a file in pieces, as far as it may unpack."""
     for block in iter(lambda: raw.read(_BLOCK), b""):
         if isinstance(raw, gzip.GzipFile) and raw.tell() > most:
-            raise InputError(
-                f"it unpacks to more than {most >> 20} MB, which no table of its size does",
-                remedy="unpack it yourself if you trust it, and give that file",
-            )
+            what = f"it unpacks to more than {most >> 20} MB, which no table of its size does"
+            raise InputError(what, remedy="unpack it yourself if you trust it, and give that file")
         yield block
 
 
@@ -245,12 +228,7 @@ def _find_separator(lines: list[str]) -> str:
 
 
 def skip_titles(head: Sequence[tuple[int, Sequence[Any]]]) -> tuple[int, list[str]]:
-    """Return how many of the first rows are titles above the header, and a note on them.
-
-    A title fills less than half of the cells that the widest row near it fills. What follows
-    must look like a header, which is not of numbers: else nothing is passed over, and it is for
-    the messages to say what is wrong.
-    """
+    """Return how many of the first rows are titles above the header, and a note on them."""
     filled = [len(cells) - cells.count("") - cells.count(None) for _, cells in head]
     titles = 0
     while titles < len(head) and 2 * filled[titles] < max(filled):
@@ -291,14 +269,14 @@ def open_delimited(path: Path, options: ReadOptions) -> Iterator[Rows]:
         titles, notes = skip_titles(head)
         names = [name.strip() for name in head[titles][1]]
         body: Iterator[tuple[int, list[str]]] = itertools.chain(head[titles + 1 :], lines)
-        longer, notices = head[titles + 1 :], list[Notice]()
+        longer, notices, ends = head[titles + 1 :], list[Notice](), False
         if longer[1:] and all(len(cells) == len(names) + 1 for _, cells in longer):
             if any(cells[-1].strip() for _, cells in longer):
                 names = ["", *names]
                 notes.append("the header is one cell shorter than the rows, as R writes row names")
             else:
                 _refuse_two_readings(names[0], longer)
-                body = _without_last(body, len(names) + 1)
+                ends = True
                 notes.append("every row ends in a separator, after which there is nothing")
         packed = "gzipped " if compressed else ""
         kind = f"{packed}text, {_SEPARATORS.get(sep, repr(sep))}-separated, {handle.encoding}"
@@ -308,15 +286,11 @@ def open_delimited(path: Path, options: ReadOptions) -> Iterator[Rows]:
                 "check the letters with accents, and name the encoding if they are wrong."
             )
             notices.append(Notice("encoding", "caution", said))
-        yield Rows(names, of_width(body, len(names), sep), kind, notes, notices)
+        yield Rows(names, of_width(body, len(names), sep, ends), kind, notes, notices)
 
 
 def _refuse_two_readings(name: str, rows: Sequence[tuple[int, list[str]]]) -> None:
-    """Refuse rows that end in nothing where their first cells may be names of rows.
-
-    Either a separator stands at the end of each row, or the first cell is a name of R's, the
-    header lacks it, and the last column is empty.
-    """
+    """Refuse rows that end in nothing where their first cells may be names of rows."""
     from .roles import names_samples
 
     first = [cells[0].strip() for _, cells in rows]
@@ -331,19 +305,13 @@ def _refuse_two_readings(name: str, rows: Sequence[tuple[int, list[str]]]) -> No
         )
 
 
-def _without_last(
-    lines: Iterable[tuple[int, list[str]]], width: int
-) -> Iterator[tuple[int, list[str]]]:
-    for line, cells in lines:
-        ends = len(cells) == width and not cells[-1].strip()
-        yield line, cells[:-1] if ends else cells
-
-
 def of_width(
-    lines: Iterable[tuple[int, list[str]]], width: int, separator: str
+    lines: Iterable[tuple[int, list[str]]], width: int, separator: str, ends: bool = False
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows as long as all have as many cells as the header."""
+    """Yield rows as long as all are as wide as the header; `ends` takes an empty last cell off."""
     for line, cells in lines:
+        if ends and len(cells) == width + 1 and not cells[-1].strip():
+            del cells[-1]
         if len(cells) != width:
             remedy = "every line needs one cell per column"
             if separator == "," and len(cells) > width:

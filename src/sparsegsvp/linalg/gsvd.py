@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from .._typing import Float64Array as Array
-from .._validate import check_real
+from .._validate import check_real, refuse_dask
 from .rows import check_extremes
 
 _DEFAULT_PI = 1e-3  # as chosen by Kempf et al. in their code
@@ -258,6 +258,7 @@ def check_blocks(matrices: Sequence[ArrayLike], names: Sequence[str]) -> list[Ar
     """Return matrices as finite float64 arrays of one width, or say which is wrong, and how."""
     blocks: list[Array] = []
     for value, name in zip(matrices, names):
+        refuse_dask(value)
         block = check_array(value, dtype=np.float64, input_name=name)
         check_extremes(float(block.min()), float(block.max()), block.dtype, name)
         if blocks and block.shape[1] != blocks[0].shape[1]:

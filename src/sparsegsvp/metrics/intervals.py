@@ -98,16 +98,10 @@ def proportion_interval(value: float, trials: float, *, level: float = 0.95) -> 
     return Interval(value, low, high, level)
 
 
-def normal_interval(
-    value: float,
-    variance: float,
-    *,
-    level: float = 0.95,
-    bounds: tuple[float, float] = (-np.inf, np.inf),
-) -> Interval:
-    """Return an estimate with the interval of the normal distribution, within bounds."""
+def normal_interval(value: float, variance: float, *, level: float = 0.95) -> Interval:
+    """Return an estimate with the interval of the normal distribution."""
     half = float(norm.ppf((1 + level) / 2) * np.sqrt(variance))
-    return Interval(float(value), max(bounds[0], value - half), min(bounds[1], value + half), level)
+    return Interval(float(value), value - half, value + half, level)
 
 
 # ---------------------------------------------------------------------- cross-validation
@@ -196,18 +190,17 @@ def _fold_term(scores: ArrayLike, ratio: float, level: float) -> float:
 
 def mean_interval(
     value: float,
-    sampling_variance: float,
+    variance: float,
     *,
     fold_scores: ArrayLike | None = None,
     ratio: float = 0.25,
-    bounds: tuple[float, float] = (0.0, 1.0),
     level: float = 0.95,
 ) -> Interval:
     """Return the interval of a mean that is no rate, by the larger of the two variances."""
-    variance = sampling_variance
     if fold_scores is not None:
         variance = max((1 + 2 * ratio) * variance, _fold_term(fold_scores, ratio, level))
-    return normal_interval(value, variance, level=level, bounds=bounds)
+    found = normal_interval(value, variance, level=level)
+    return Interval(value, max(0.0, found.low), min(1.0, found.high), level)
 
 
 def _known(values: ArrayLike) -> Float64Array:
@@ -223,10 +216,8 @@ def delong_variance(y_true: ArrayLike, y_score: ArrayLike) -> float:
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Which samples are positive: booleans, or 0 and 1.
-    y_score : array-like of shape (n_samples,)
-        Values that rank the samples, higher for positives.
+    y_true, y_score : array-like of shape (n_samples,)
+        Which samples are positive, and values that rank them, higher for positives.
 
     References
     ----------
@@ -246,14 +237,8 @@ def delong_interval(y_true: ArrayLike, y_score: ArrayLike, *, level: float = 0.9
 
     The area A is treated as a proportion in :math:`\min(A (1 - A) / V, 2 n_{min})` trials, V being
     DeLong's variance and :math:`n_{min}` the size of the smaller class: the usual :math:`A \pm z
-    \sqrt V` leaves [0, 1], and has no width at all at a perfect area.
-
-    Parameters
-    ----------
-    y_true, y_score
-        As in `delong_variance`.
-    level : float, default=0.95
-        Nominal coverage.
+    \sqrt V` leaves [0, 1], and has no width at all at a perfect area. The parameters are those of
+    `delong_variance`, and the nominal coverage.
 
     Examples
     --------

@@ -22,7 +22,6 @@ from scipy import linalg, sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags
-from sklearn.utils.validation import validate_data
 
 from .._typing import Float64Array as Array
 from .._typing import IntArray
@@ -32,12 +31,13 @@ from .._validate import (
     check_n_features,
     check_real,
     forget_fit,
+    refuse_dask,
     warn_caller,
     warn_constant,
 )
-from ..estimators.pgd import NearerPlane, encode_labels
+from ..estimators.pgd import NearerPlane, read_dense
 from ..estimators.pipeline import SupportSelector
-from ..linalg.rows import check_extremes
+from ..linalg.moments import standardisation
 
 # The end of the parameters and the start of the attributes in the docstrings of all methods, which
 # refer to them as %(planes)s or %(selector)s; and the parameters of iterations.
@@ -110,14 +110,12 @@ def row_space(blocks: Sequence[Array], *, bias: bool = True) -> tuple[list[Array
     """Return class blocks, with a column of ones or not, in a basis of their rows, and the basis.
 
     For ``z = basis @ u``: ``[A e] z = blocks[0] u`` and so on, and ``||z|| = ||u||``. Where a
-    component of z outside only raises ``||z||`` in a numerator, the reduction is exact. Where there
-    is nothing to reduce the basis is the identity.
+    component of z outside only raises ``||z||`` in a numerator, the reduction is exact.
     """
     sizes = np.cumsum([len(block) for block in blocks])
     n, m = int(sizes[-1]), blocks[0].shape[1]
     if m + bias <= n:
-        basis = sparse.eye_array(m + bias)
-        return [with_bias(block) if bias else block for block in blocks], basis
+        return [with_bias(block) if bias else block for block in blocks], sparse.eye_array(m + bias)
     stacked = np.empty((m + bias, n), order="F")
     np.concatenate([block.T for block in blocks], axis=1, out=stacked[:m])
     stacked[m:] = 1.0
@@ -181,8 +179,6 @@ class PanelMethod(SupportSelector, BaseEstimator):
         return self
 
     def _check_parameters(self) -> None:
-        if self.n_features is not None:
-            check_integer("n_features", self.n_features, least=1)
         for field in fields(self):
             name, value = field.name, getattr(self, field.name)
             rule = {"tol": {"least": 0}, **self._rules}.get(name, {"above": 0})
@@ -195,23 +191,18 @@ class PanelMethod(SupportSelector, BaseEstimator):
 
     def _read(self, X: ArrayLike, y: ArrayLike) -> ClassBlocks:
         """Validate training data, set what scikit-learn sets, and cut the table by class."""
-        table, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-        check_extremes(float(table.min()), float(table.max()), table.dtype, "X")
-        codes = encode_labels(self, labels, multiclass=self._multiclass)
-        mean, sd = table.mean(axis=0), table.std(axis=0)
-        # what rounding leaves of a constant column is no spread, nor is one whose square underflows
-        noise = np.maximum(16 * np.finfo(np.float64).eps * np.abs(mean), 1.5e-154)
-        varying = (table.max(axis=0) > table.min(axis=0)) & (sd > noise)
+        refuse_dask(X)
+        table, codes = read_dense(self, X, y, multiclass=self._multiclass, dtype=np.float64)
+        mean = table.mean(axis=0)
+        varying, scale = standardisation(mean, table.var(axis=0), self.standardize)
         if not varying.any():
             raise ValueError(
                 "every feature of X is constant, so there is nothing to separate the classes "
                 "with: check how X was read and filtered"
             )
         warn_constant(np.flatnonzero(~varying), getattr(self, "feature_names_in_", None))
-        mean, scale = mean[varying], sd[varying]
-        if not self.standardize:
-            mean, scale = mean * self._centred, np.ones(len(scale))
         features = np.flatnonzero(varying)
+        mean, scale = mean[features] * (self.standardize or self._centred), scale[features]
         blocks = [table[np.ix_(codes == k, features)] for k in range(len(self.classes_))]
         for block in blocks:
             np.divide(np.subtract(block, mean, out=block), scale, out=block)

@@ -92,10 +92,7 @@ class GSVDSelector(PanelMethod):
         self._set_panel(problem, order, heavy if size is None else order[:size])
 
     def _components(self, blocks: list[Array]) -> tuple[Array, Array, Array]:
-        """Return significances, loadings (unit columns, without the bias) and values.
-
-        The floor enters as rows ``sqrt(floor) [I 0]`` below the blocks.
-        """
+        """Return significances, loadings (unit columns, without the bias) and values."""
         reduced, basis = row_space(blocks, bias=False)  # the bias has no floor: it stays apart
         r = reduced[0].shape[1]
         moments = [np.vdot(block, block) / len(block) for block in reduced]

@@ -87,18 +87,16 @@ class IRQM(PlanePairClassifier):
 
     Known of the original are problem, majorant and smoothing. Chosen here: a bias that is not
     penalised; the unit of :math:`\lambda`, by how much the best feature alone raises the quotient
-    :math:`z^T H z / z^T (G + \delta I) z` above that of the bias; p falling in three stages from
-    ten times its value; and of two starts, the planes on all features that alone raise the quotient
-    by :math:`\lambda` and on the best one, the better end.
+    :math:`z^T H z / z^T (G + \delta I) z` above that of the bias; three stages of p, from ten times
+    its value; and of two starts, the planes on all features that alone raise the quotient by
+    :math:`\lambda` and on the best one, the better end.
 
     Parameters
     ----------
     rho : float, default=0.5
         :math:`\lambda` in the unit above, in (0, 1]. A small one lets noise features in.
-    p : float, default=1e-3
-        Smoothing of the count, > 0, in units of the weights; smaller is nearer to it.
-    delta : float, default=1.0
-        Ridge, > 0.
+    p, delta : float, default=1e-3 and 1.0
+        Smoothing of the count, > 0, in units of the weights, and ridge.
     %(steps)s
     %(planes)s
 

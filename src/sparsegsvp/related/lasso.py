@@ -13,8 +13,7 @@ from scipy import linalg
 
 from .base import Array
 
-# Violations below this part of the l1 weight are rounding.
-_TOL = 1e-9
+_TOL = 1e-9  # violations below this part of the l1 weight are rounding
 
 
 def lasso(
@@ -26,18 +25,16 @@ def lasso(
     start may be any point, with ``equality`` (the vector g) one that satisfies it.
     """
     z, gradient = start, np.zeros(len(start))
+    g = np.zeros(len(z)) if equality is None else equality
     work = np.union1d(np.flatnonzero(z), [len(z) - 1])
     lowest = np.inf
     for _ in range(500):
         Q = F[:, work].T @ F[:, work] + ridge * np.eye(len(work))
-        g = None if equality is None else equality[work]
-        inner, multiplier, converged = _sign_search(Q, c[work], g, l1, z[work])
+        inner, multiplier, converged = _sign_search(Q, c[work], g[work], l1, z[work])
         z = np.zeros(len(start))
         z[work] = inner
         image = F[:, work] @ inner
-        gradient = 2.0 * (F.T @ image + ridge * z - c)
-        if equality is not None:
-            gradient -= 2.0 * multiplier * equality
+        gradient = 2.0 * (F.T @ image + ridge * z - c - multiplier * g)
         excess = np.abs(gradient) - (1.0 + _TOL) * l1
         excess[work] = -np.inf
         violators = np.flatnonzero(excess > 0)
@@ -54,9 +51,7 @@ def lasso(
     return z, gradient, False
 
 
-def _sign_search(
-    Q: Array, c: Array, g: Array | None, l1: float, z: Array
-) -> tuple[Array, float, bool]:
+def _sign_search(Q: Array, c: Array, g: Array, l1: float, z: Array) -> tuple[Array, float, bool]:
     """Return the minimiser on a Gram matrix small enough to factor, and the multiplier.
 
     With its signs fixed the problem is smooth. Its stationary point is taken if it has these
@@ -76,7 +71,7 @@ def _sign_search(
         a = np.append(np.flatnonzero(signs), last)
         factor = linalg.cho_factor(Q[np.ix_(a, a)], check_finite=False)
         target = linalg.cho_solve(factor, c[a] - 0.5 * l1 * signs[a], check_finite=False)
-        if g is not None:
+        if g.any():
             along = linalg.cho_solve(factor, g[a], check_finite=False)
             multiplier = float((1.0 - g[a] @ target) / (g[a] @ along))
             target += multiplier * along
@@ -102,9 +97,7 @@ def _sign_search(
             # A violation too small to act on in this arithmetic; trying again would cycle.
             barred[entering] = True
             z, signs, multiplier = best[0].copy(), best[1].copy(), best[2]
-        gradient = 2.0 * (Q @ z - c)
-        if g is not None:
-            gradient -= 2.0 * multiplier * g
+        gradient = 2.0 * (Q @ z - c - multiplier * g)
         excess = np.abs(gradient) - (1.0 + _TOL) * l1
         excess[(signs != 0) | barred] = -np.inf
         entering = int(excess.argmax())

@@ -54,14 +54,14 @@ class NPSVM(PlanePairClassifier):
               \ \text{ on } \ \|B w + e b\|_1 / n_B = 1 .
 
     For the second the classes change roles. No form is convex: of two starts, the plane of GEPSVM
-    and the one across the class means, the lower end is kept.
+    and the one across the class means, the lower end is kept. *Without penalty* the procedure is
+    the published ascent on the inverse ratio, its step chosen so that the ratio never rises, and
+    where the samples of the own class determine a plane reweighted least squares after it. With
+    more features than samples any labels allow a ratio of zero: use a penalty.
 
-    *Without penalty* the procedure is the published ascent on the inverse ratio, its step chosen
-    so that the ratio never rises. It ends at a kink; where the samples of the own class determine a
-    plane, reweighted least squares go on to a minimum. With more features than samples any labels
-    allow a ratio of zero: use a penalty. *The penalised forms are reconstructions*, as their texts
-    were not at hand. They are known as the penalty added to the numerator of the ratio, which has
-    no minimum for :math:`p \ne 1`, as scaling z changes it; here the denominator fixes the scale.
+    *The penalised forms are reconstructions*, as their texts were not at hand. They are known as
+    the penalty added to the numerator of the ratio, which has no minimum for :math:`p \ne 1`, as
+    scaling z changes it; here the denominator fixes the scale.
 
     Parameters
     ----------

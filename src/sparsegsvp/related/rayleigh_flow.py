@@ -27,10 +27,9 @@ class TruncatedRayleighFlow(PlanePairClassifier):
     and for the second the classes change roles; ``objective_`` has :math:`1 / \rho`, and k is
     ``n_features``, or 10 for None. A step of the flow is
     :math:`z \leftarrow z + (\eta / \rho) (H - \rho (G + \tau I)) z`, cut to the k heaviest
-    weights; the bias is never cut. Unlike in the publication :math:`\eta` is halved until the
-    quotient rises, and on a support that stays z goes to the limit of the flow, an eigenvector. The
-    better end of two starts is kept: the k heaviest weights of the plane without the limit, and the
-    k steepest at w = 0.
+    weights, the bias aside. Unlike in the publication :math:`\eta` is halved until the quotient
+    rises, and on a support that stays z goes to the limit of the flow, an eigenvector. The better
+    end of two starts is kept: the k heaviest weights without a limit, and the k steepest at w = 0.
 
     Parameters
     ----------

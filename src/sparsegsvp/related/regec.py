@@ -83,16 +83,12 @@ class ReGEC(PlanePairClassifier):
     With G and H as in `GEPSVM`, the planes are the eigenvectors of the smallest and the largest
     :math:`\mu` (``objective_`` has its inverse) of
 
-    .. math::
+    .. math:: (G + \delta_1 \operatorname{diag} H) z = \mu (H + \delta_2 \operatorname{diag} G) z
+              \qquad \text{or} \qquad (G + \delta_1 H) z = \mu (H + \delta_2 G) z .
 
-        (G + \delta_1 H) z &= \mu (H + \delta_2 G) z && \text{shift="cross"} \\
-        (G + \delta_1 \operatorname{diag} H) z &= \mu (H + \delta_2 \operatorname{diag} G) z
-            && \text{shift="diagonal"}
-
-    The diagonal shift is the original's, with G and H in the place of kernel blocks. The cross
-    shift, of later papers, changes the eigenvalues and not the eigenvectors, so its planes do not
-    depend on ``delta``; of many planes that attain an extreme the one of smallest norm is taken,
-    where a vanishing ridge would lead.
+    The first, diagonal shift is the original's, with G and H in the place of kernel blocks. The
+    cross shift, of later papers, changes the eigenvalues and not the eigenvectors, so its planes do
+    not depend on ``delta``; of many that attain an extreme the one of smallest norm is taken.
 
     Parameters
     ----------
@@ -120,23 +116,19 @@ class ReGEC(PlanePairClassifier):
     shift: str = "diagonal"
     _rules: ClassVar = {"shift": ("diagonal", "cross")}
 
-    @property
-    def _deltas(self) -> list[float]:
-        return np.broadcast_to(self.delta, 2).tolist()
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if np.shape(self.delta) not in ((), (2,)):
             raise ValueError(f"delta must be a number or a pair of numbers, got {self.delta!r}")
-        d1, d2 = (check_real("delta", delta, above=0) for delta in self._deltas)
+        d1, d2 = np.broadcast_to(self.delta, 2).tolist()
+        for delta in (d1, d2):
+            check_real("delta", delta, above=0)
         if self.shift == "cross" and d1 * d2 >= 1:
-            raise ValueError(
-                "with shift='cross' the product of the two deltas must be below 1, as the planes "
-                f"change places there, got {d1 * d2:g}."
-            )
+            what = "with shift='cross' the product of the two deltas must be below 1"
+            raise ValueError(f"{what}, got {d1 * d2:g}")
 
     def _fit_planes(self, A: Array, B: Array, refit: bool = False) -> tuple[PlaneFit, PlaneFit]:
-        d1, d2 = self._deltas
+        d1, d2 = np.broadcast_to(self.delta, 2).tolist()
         if self.shift == "cross":
             return cross_shift_planes(A, B, d1, d2)
         return diagonal_shift_plane(A, B, d1, d2), diagonal_shift_plane(B, A, d2, d1)
@@ -152,11 +144,11 @@ class L1ReGEC(PlanePairClassifier):
               \quad \text{on} \quad z^T (H + \delta G + \rho I) z = 1
 
     and for the second the two matrices change places. The original, whose text was not at hand, is
-    described as ReGEC's eigenvalue problem with an l1 regularisation. Chosen here: the constraint;
-    a bias free of the l1 term; the ridge :math:`\rho`, without which more features than samples
-    leave the problem unbounded; a lasso on the tangent of the constraint as the step; the unit of
-    :math:`\lambda`, the weight at which w = 0 could not be improved; and of two starts, w = 0 and
-    the plane without the l1 term, the lower end.
+    described as ReGEC's problem with an l1 regularisation. Chosen here: the constraint; a bias free
+    of the l1 term; the ridge :math:`\rho`, without which more features than samples leave the
+    problem unbounded; a lasso on the tangent of the constraint as the step; the unit of
+    :math:`\lambda`, at which w = 0 could not be improved; and of two starts, w = 0 and the plane
+    without the l1 term, the lower end.
 
     Parameters
     ----------

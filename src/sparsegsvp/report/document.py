@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._notices import Notice
-from .._versions import versions
+from ..evaluation.cache import versions
 from ..io import InputError
 from . import numbers
 from .charts import asset

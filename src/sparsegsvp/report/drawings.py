@@ -218,7 +218,7 @@ def dots(document: Part) -> Chart | None:
     names = [row["feature"] for row in panel]
     left, below = names_room(classes), 26 + 5.6 * max(len(cut(name)) for name in names)
     step, high = max(20.0, min(30.0, 640 / len(names))), 24
-    width, most = max(760, left + step * len(names) + 20), step / 2 - 1
+    width, most = max(760, left + step * len(names) + 20), min(step, high) / 2 - 1
     chart = Chart(
         Axis(0, len(names), ticks=_names(names), slanted=True),
         Axis(len(classes), 0, ticks=_names(classes)),

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from .._notices import Notice, Severity
 from .charts import asset
-from .words import POOR, Part, joined, number, p_value, plural, range_words
+from .words import POOR, Part, comes_back, joined, number, p_value, plural, range_words
 
 # Conventions for readers, not tests.
 _FEW = 20  # samples of the smallest class
@@ -75,10 +75,7 @@ def _from_flag(code: str, numbers: Mapping[str, Any]) -> Iterator[Notice]:
     elif code == "confounded":
         yield _notice("confounded closely" if numbers["closely"] else code, **numbers)
     elif code == "new batch":
-        score = numbers["score"]
-        reached = score["value"] if isinstance(score, Mapping) else getattr(score, "value", score)
-        name = "new batch below chance" if numbers["below_chance"] else code
-        yield _notice(name, reached=reached, **numbers)
+        yield _notice("new batch below chance" if numbers["below_chance"] else code, **numbers)
     elif code in ("sizes", "fits"):
         yield _notice(code, **numbers)
 
@@ -100,7 +97,7 @@ def _about_panel(document: Part) -> Iterator[Notice]:
     if stability is None or document["verdict"]["answer"] == "none":
         return
     index, noise = stability["index"], stability["index_noise"]
-    if index is not None and index < POOR:
+    if index is not None and index < POOR and not comes_back(document):
         steadier = [
             str(rung["size"])
             for rung in document["ladder"]

@@ -100,18 +100,15 @@ def render(
     style = f"{palette_css()}\n{asset('chart.css')}\n{asset('report.css')}"
     script = asset("report.js")
     numbers = {name: chart.csv() for name, chart in charts.items()}
-    return str(
-        environment(package)
-        .get_template(template)
-        .render(
-            policy=_policy(style, script),
-            style=style,
-            script=script,
-            draw=charts,
-            data_block=_json({**(data or {}), "numbers": numbers, "css": file_css()}),
-            **context,
-        )
-    )
+    page = environment(package).get_template(template).render(
+        policy=_policy(style, script),
+        style=style,
+        script=script,
+        draw=charts,
+        data_block=_json({**(data or {}), "numbers": numbers, "css": file_css()}),
+        **context,
+    )  # fmt: skip
+    return str(page)
 
 
 def _json(parts: Mapping[str, Any]) -> str:

@@ -102,11 +102,20 @@ def contrast(data: Part, link: str = "") -> str:
     return f"{first} {link}from {next(c for c in classes if c != first)}"
 
 
-def stability_word(index: float) -> str:
-    """Say what share of the panel other samples would give, by Nogueira's index."""
+def stability_word(document: Part) -> str:
+    """Say what panel other samples would give, by Nogueira's index."""
+    index = document["stability"]["index"]
     if index < POOR:
-        return "mostly other features"
+        return "these features among others" if comes_back(document) else "mostly other features"
     return "much the same panel" if index > EXCELLENT else "partly other features"
+
+
+def comes_back(document: Part) -> bool:
+    """Whether the panel's features, stand-ins counted, are in most panels of half samples."""
+    known = [row for row in document["panel"] if row["with_stand_ins"] is not None]
+    gains = [row["with_stand_ins"] - (row["noise"] or 0.0) for row in known]
+    often = all(row["with_stand_ins"] >= EXCELLENT for row in known)
+    return bool(known) and often and sum(gains) >= len(known) / 4
 
 
 def calibration_words(line: Part) -> str:
@@ -177,7 +186,7 @@ def _trust(document: Part) -> str:
     if stability is not None and stability["index"] is not None:
         index = stability["index"]
         link = "but" if answer == "signal" and index <= EXCELLENT else "and"
-        text += f", {link} other samples would give {stability_word(index)} "
+        text += f", {link} other samples would give {stability_word(document)} "
         text += f"(stability {number(index)} of 1)"
     mixed = [audit["name"] for audit in document["batches"] if audit["confounded"]]
     if mixed:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from .._typing import Progress
-from .._versions import versions
 from ..datasets import load_breast_cancer, load_ovarian
+from ..evaluation.cache import versions
 from ..io import InputError, csv_text, write_atomic
 from ..report.page import render
 from ..report.words import environment

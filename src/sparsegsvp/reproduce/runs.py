@@ -22,11 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_selection import RFE, SelectKBest, chi2, f_classif, mutual_info_classif
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
@@ -272,8 +271,7 @@ def selectors(
     results: Results = {f"{name}, {k}": {"scores": []} for name in names for k in sizes}
     for seed, name, k in product(seeds, names, sizes):
         parts, made = STUDIES[study].split_of(data, seed), results[f"{name}, {k}"]
-        logistic = LogisticRegression(class_weight="balanced", max_iter=2000)
-        steps = MinMaxScaler(clip=True), with_size(SELECTORS[name], k), StandardScaler(), logistic
+        steps = MinMaxScaler(clip=True), with_size(SELECTORS[name], k), common_classifier()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of constant features, which come last
             model = make_pipeline(*steps).fit(*parts.train)

@@ -28,10 +28,8 @@ Conventions = Literal["paper", "code"]
 Prox = Literal["weighted", "exact"]
 Operator = Any  # a class matrix: a shape, and products with it and with its transpose
 Products = tuple[Vector, Vector]  # M z and M'M z of a class matrix M
-# From so many planes on, one product of matrices is faster than a product for each.
-_TOGETHER = 4
-# Values of the objective are the same to this relative error; so many make a cycle.
-_SAME, _CYCLE = 1e-10, 20
+_TOGETHER = 4  # from so many planes on, one product of matrices is faster than one for each
+_SAME, _CYCLE = 1e-10, 20  # relative error of equal objectives; so many make a cycle
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +51,7 @@ class PGDHistory:
 
     @property
     def cycle(self) -> int | None:
-        """The iteration from which h takes two values in turn to the end, or None.
-
-        What is selected then depends on whether the cap is an even or an odd number.
-        """
+        """The iteration from which h takes two values in turn to the end, or None."""
         h = self.objective
         other = np.flatnonzero(np.abs(h[2:] - h[:-2]) > _SAME * np.abs(h[2:]))
         since = int(other[-1]) + 1 if other.size else 0
@@ -169,9 +164,8 @@ def lq_pgd_gsvp(
     ----------
     A, B, delta, step_size, backtracking, max_iter, tol, z0, bias, random_state
         As in `l1_pgd_gsvp`.
-    q : float in (0, 1], default=1.0
-    eps : float, default=1e-3
-        Smoothing of the penalty at zero.
+    q, eps : float, default=1.0 and 1e-3
+        Exponent, in (0, 1], and smoothing of the penalty at zero.
     conventions : {"paper", "code"}, default="paper"
         Where the weights D are taken: "paper" as printed, at z; "code" as the authors ran
         it, at y after the gradient step, with the objective's weights one iterate behind.
@@ -245,8 +239,7 @@ def lq_prox(y: Vector, weight: float, q: float) -> Vector:
         return np.copysign(np.maximum(size - weight, 0.0), y)
     jump = (2.0 * weight * (1.0 - q)) ** (1.0 / (2.0 - q))
     beyond = np.flatnonzero(size > jump + weight * q * jump ** (q - 1.0))
-    target = size[beyond]
-    x = target.copy()
+    x = target = size[beyond]
     for _ in range(30):
         pull = weight * q * x ** (q - 1.0)
         before, x = x, x - (x + pull - target) / (1.0 - (1.0 - q) * pull / x)
@@ -374,15 +367,12 @@ def _iterate(
 def _quotient(near: Vector, far: Vector, iteration: int) -> tuple[float, float]:
     """Return the quotient and its denominator."""
     numerator, denominator = float(near @ near), float(far @ far)
-    if denominator == 0.0:
+    if denominator == 0.0 or not math.isfinite(numerator / denominator):
+        vanished = "the iterate vanished on the second class"
+        what = "squares of the values overflow" if denominator else vanished
         raise ValueError(
-            f"The iterate vanished on the second class at iteration {iteration}, where the "
-            "quotient has no value. Take a smaller delta or a smaller step_size."
-        )
-    if not math.isfinite(numerator / denominator):
-        raise ValueError(
-            f"The quotient is not finite at iteration {iteration}: the squares of the values "
-            "overflow. Rescale the data or take a smaller step_size."
+            f"The quotient has no value at iteration {iteration}: {what}. Rescale the data, or "
+            "take a smaller delta or step_size."
         )
     return numerator / denominator, denominator
 

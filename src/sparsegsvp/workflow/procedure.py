@@ -20,7 +20,7 @@ from ..estimators import GSVPSVM, GSVPSVMCV, PanelPipeline
 from ..estimators.pipeline import Log2, last_step
 from ..evaluation.procedure import make_imputer
 from ..io import InputError, Table
-from ..io.errors import listed, no_such, option, quote
+from ..io.errors import listed, option, quote, suggestion
 from ..io.text import names_in
 
 _FEWEST = 4  # samples of each class, and groups: two of each in the folds within the folds
@@ -230,6 +230,7 @@ def columns_of(settings: Settings, table: Table, role: str) -> list[int]:
                 remedy=f"make it one with {option('keep', name)}",
             )
         if name not in places:
-            raise no_such("feature", name, role, list(places))
+            what = f"there is no feature {quote(name)} ({option(role)})"
+            raise InputError(what, remedy=suggestion(name, list(places)))
         columns += places[name]
     return list(dict.fromkeys(columns))

@@ -114,7 +114,7 @@
         bars[1].setAttribute("width", 100 * itself);
       });
       const n = rung.features.length;
-      by("rung-words").textContent = `Shown: the panel of ${n} feature${n === 1 ? "" : "s"}, balanced accuracy ${rung.score}. Its model is sizes/${n}.skops; for a page of its own, run again with --n-features ${n}.`;
+      by("rung-words").textContent = `Shown: the panel of ${n} feature${n === 1 ? "" : "s"}, balanced accuracy ${rung.score}. For its model and a page of its own, run again with --n-features ${n}.`;
       by("rungbar").hidden = size === own;
       for (const part of all("[data-rung]")) part.classList.toggle("lit", part.dataset.rung === size);
       panel.tHead.querySelector("button").dispatchEvent(new Event("click"));
