@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
@@ -65,6 +65,7 @@ class PathClassifier(PanelClassifier):
         return {k: v for k, v in super().__getstate__().items() if k != "_chosen"}
 
 
+@dataclass(eq=False, repr=False)
 class GSVPSVM(PathClassifier):
     r"""Select exactly k features and classify on them.
 
@@ -165,24 +166,14 @@ class GSVPSVM(PathClassifier):
     True
     """
 
-    def __init__(
-        self,
-        n_features: int = 10,
-        *,
-        tau: float | None = None,
-        clip: float | None = 3.0,
-        max_correlation: float = 0.9,
-        penalty_factor: Any = None,
-        decision: str = "logistic",
-        standardize: bool = True,
-    ) -> None:
-        self.n_features = n_features
-        self.tau = tau
-        self.clip = clip
-        self.max_correlation = max_correlation
-        self.penalty_factor = penalty_factor
-        self.decision = decision
-        self.standardize = standardize
+    n_features: int = 10
+    _: KW_ONLY
+    tau: float | None = None
+    clip: float | None = 3.0
+    max_correlation: float = 0.9
+    penalty_factor: Any = None
+    decision: str = "logistic"
+    standardize: bool = True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> GSVPSVM:
         """Select a panel and fit the decision.

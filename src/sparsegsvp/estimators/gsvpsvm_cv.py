@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ SCORINGS = ("balanced_error", "error")
 _ERRORS, _PART_PAIR, _PART_MANY = 0.75, 0.02, 0.01
 
 
+@dataclass(eq=False, repr=False)
 class GSVPSVMCV(PathClassifier):
     """Select as few features as predict well, and classify on them.
 
@@ -80,34 +82,19 @@ class GSVPSVMCV(PathClassifier):
 
     __metadata_request__fit = {"groups": True}  # noqa: RUF012
 
-    def __init__(
-        self,
-        max_features: int | None = None,
-        *,
-        cv: Any = 5,
-        rule: str = "paired",
-        scoring: str = "balanced_error",
-        decision: str = "logistic",
-        tau: float | None = None,
-        clip: float | None = 3.0,
-        max_correlation: float = 0.9,
-        penalty_factor: Any = None,
-        standardize: bool = True,
-        random_state: int = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.max_features = max_features
-        self.cv = cv
-        self.rule = rule
-        self.scoring = scoring
-        self.decision = decision
-        self.tau = tau
-        self.clip = clip
-        self.max_correlation = max_correlation
-        self.penalty_factor = penalty_factor
-        self.standardize = standardize
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    max_features: int | None = None
+    _: KW_ONLY
+    cv: Any = 5
+    rule: str = "paired"
+    scoring: str = "balanced_error"
+    decision: str = "logistic"
+    tau: float | None = None
+    clip: float | None = 3.0
+    max_correlation: float = 0.9
+    penalty_factor: Any = None
+    standardize: bool = True
+    random_state: int = 0
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> GSVPSVMCV:
         """Choose the size and fit the model.

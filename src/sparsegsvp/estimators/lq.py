@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from .decision import DECISIONS
 from .pgd import elbow_features
 
 
+@dataclass(eq=False, repr=False)
 class LqGSVPSVM(PanelClassifier):
     r"""Select features by a penalty on one plane per class, and classify on them.
 
@@ -91,33 +93,18 @@ class LqGSVPSVM(PanelClassifier):
     (True, True)
     """
 
-    def __init__(
-        self,
-        q: float = 1.0,
-        delta: float | Sequence[float] = 0.1,
-        tau: float = 1.0,
-        pool: float = 0.5,
-        selection: str = "nonzero",
-        refit: bool = True,
-        decision: str = "logistic",
-        penalty_factor: Any = None,
-        standardize: bool = True,
-        eps: float = 1e-3,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-    ) -> None:
-        self.q = q
-        self.delta = delta
-        self.tau = tau
-        self.pool = pool
-        self.selection = selection
-        self.refit = refit
-        self.decision = decision
-        self.penalty_factor = penalty_factor
-        self.standardize = standardize
-        self.eps = eps
-        self.tol = tol
-        self.max_iter = max_iter
+    q: float = 1.0
+    delta: float | Sequence[float] = 0.1
+    tau: float = 1.0
+    pool: float = 0.5
+    selection: str = "nonzero"
+    refit: bool = True
+    decision: str = "logistic"
+    penalty_factor: Any = None
+    standardize: bool = True
+    eps: float = 1e-3
+    tol: float = 1e-6
+    max_iter: int = 1000
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LqGSVPSVM:
         """Solve the problem of every plane, select the panel and fit the decision.

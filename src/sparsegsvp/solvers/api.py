@@ -223,37 +223,35 @@ def _problem(
 
 def _covariances(A: Any, B: Any) -> ClassCovariances:
     """Covariances of the classes 0 (A) and 1 (B), given as rows or moments and checked."""
-    moments = [isinstance(X, ClassMoments) for X in (A, B)]
-    if any(moments) and not all(moments):
+    given = [isinstance(X, ClassMoments) for X in (A, B)]
+    if any(given) and not all(given):
         raise ValueError("A and B must both be ClassMoments or both be arrays")
-    if any(moments):
-        for name, X in zip("AB", (A, B)):
+    parts = []
+    for code, (name, X) in enumerate(zip("AB", (A, B))):
+        if any(given):
             if len(X.classes) != 1:
                 raise ValueError(
                     f"{name} holds the moments of {len(X.classes)} classes: compute those of its "
                     "rows alone, ClassMoments.from_data(X[y == label])"
                 )
-            _check_shape(name, (int(X.counts[0]), X.means.shape[1]))
+            shape = int(X.counts[0]), X.n_features
+        else:
+            rows = read_rows(
+                X, name, ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0
+            )
+            shape = rows.shape
+            parts.append(Part(rows, np.full(shape[0], code), np.ones(shape[0])))
+        if shape[0] < 2 or shape[1] < 1:
+            raise ValueError(
+                f"{name} has shape {shape}: a class needs at least two rows and one feature"
+            )
+    if any(given):
         both = replace(A, classes=np.array([0])) + replace(B, classes=np.array([1]))
         return CovariancesOfMoments(both, standardize=False)
-    parts = []
-    for code, (name, X) in enumerate(zip("AB", (A, B))):
-        rows = read_rows(
-            X, name, ensure_all_finite=False, ensure_min_samples=0, ensure_min_features=0
-        )
-        _check_shape(name, rows.shape)
-        parts.append(Part(rows, np.full(rows.shape[0], code), np.ones(rows.shape[0])))
     m, other = (part.rows.shape[1] for part in parts)
     if m != other:
         raise ValueError(f"A has {m} features and B has {other}: both need the same columns")
     return covariances_of(parts, 2, standardize=False)
-
-
-def _check_shape(name: str, shape: tuple[int, int]) -> None:
-    if shape[0] < 2 or shape[1] < 1:
-        raise ValueError(
-            f"{name} has shape {shape}: a class needs at least two rows and one feature"
-        )
 
 
 def _unit_start(w0: Any, problem: Problem) -> Float64Array:

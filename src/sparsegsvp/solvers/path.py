@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -32,10 +33,9 @@ _NOTHING_LEFT = 1e-24
 class Path:
     """Solutions of one plane's problem at falling deltas, each from the last.
 
-    ``tol`` is relative to delta_max, ``max_iter`` for each delta. With ``first_above`` the
-    path's first solution is returned at and above delta_max. It is stationary there, but for
-    q < 1 only because the penalty is so steep at zero: the l1 solution, reweighted, often leads
-    to a lower objective. Without it the lower of the two is taken.
+    ``tol`` is relative to delta_max, ``max_iter`` for each delta. At and above delta_max the
+    path's first solution is stationary, for q < 1 only because the penalty is so steep at zero;
+    without ``first_above`` the l1 solution, reweighted, is taken there where it is lower.
     """
 
     def __init__(
@@ -60,14 +60,12 @@ class Path:
         self._descend(delta)
         if self._linear:
             return self._l1
-        result = solve_reweighted(self.problem, delta, self._l1, self._tol, self._max_iter)
-        others = []
-        if last is not None:
-            # going on from the last delta may end in a lower minimum than starting anew
-            others.append(self._solve(delta, last))
+        results = [solve_reweighted(self.problem, delta, self._l1, self._tol, self._max_iter)]
+        if last is not None:  # going on from the last delta may end in a lower minimum
+            results.append(self._solve(delta, last))
         if delta >= self.delta_max:
-            others.append(_at_delta(self.problem, delta, self.first))
-        return min([result, *others], key=lambda solution: solution.objective)
+            results.append(_at_delta(self.problem, delta, self.first))
+        return min(results, key=attrgetter("objective"))
 
     def solve_from(self, delta: float, w: Float64Array) -> Solution:
         """The solution at ``delta`` from a unit vector, then by way of smaller deltas, if lower.
