@@ -156,7 +156,7 @@ def validate_predictions(
     >>> found = validate_predictions(["ill", "ill", "well"], ["ill", "well", "well"],
     ...                              ["ill", "well"], positive="ill")
     >>> found.confusion.tolist(), found.scores["balanced_accuracy"].value
-    ([[1, 1], [0, 1]], 0.75)
+    ([[1.0, 1.0], [0.0, 1.0]], 0.75)
     """
     check_real("level", level, above=0, below=1)
     if prevalence is not None:
