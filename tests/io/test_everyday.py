@@ -44,15 +44,18 @@ def test_a_target_that_names_a_row_turns_the_table(tmp_path, options):
     assert (said in table.record) == ("transpose" not in options)
 
 
-@pytest.mark.parametrize("suffix", ["csv", "xlsx", "parquet"])
+@pytest.mark.parametrize("suffix", ["csv", "xlsx", "parquet", "indexed.parquet"])
 def test_labels_that_match_the_columns_turn_the_table(tmp_path, suffix):
     import pandas as pd
 
     path = tmp_path / f"a.{suffix}"
     frame = pd.read_csv(write(tmp_path / "text.csv", GENES))
-    {"csv": frame.to_csv, "xlsx": frame.to_excel, "parquet": frame.to_parquet}[suffix](
-        path, index=False
-    )
+    if suffix == "indexed.parquet":
+        frame.set_index("ID_REF").to_parquet(path)
+    else:
+        {"csv": frame.to_csv, "xlsx": frame.to_excel, "parquet": frame.to_parquet}[suffix](
+            path, index=False
+        )
     labels = write(tmp_path / "labels.csv", "id,class\ns4,x\ns3,y\ns2,x\ns1,y\n")
     table = read_table(path, labels=labels)
     np.testing.assert_array_equal(table.X, VALUES)

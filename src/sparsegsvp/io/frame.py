@@ -203,20 +203,20 @@ def _read(rows: Rows, keep: set[int], options: ReadOptions, verbatim: Collection
     at = [p for p in range(m) if p not in keep]
     pick, places = _picker(at), np.array(at, dtype=np.intp)
     for line, cells in rows.rows:
-        i, texts, odd = len(lines), pick(cells), list[int]()
+        i, texts, strange = len(lines), pick(cells), list[int]()
         lines.append(line)
         values = _quickly(texts, decimal, codes)
         if values is None:
             read = [codes.number(cell, decimal) for cell in texts]
-            odd = [p for p, value in zip(at, read) if value is None]
+            strange = [j for j, value in enumerate(read) if value is None]
             values = np.array([math.nan if v is None else v for v in read])
         if frame.mark is None and (values % 1 > 0).any():
             parts = np.flatnonzero(values % 1 > 0).tolist()
             frame.mark = decimal if any(isinstance(texts[j], str) for j in parts) else None
-        for j in np.flatnonzero(np.isnan(values)).tolist():
-            if isinstance(texts[j], str) and at[j] not in odd and texts[j].strip():
+        for j in {*np.flatnonzero(np.isnan(values)).tolist()}.difference(strange):
+            if isinstance(texts[j], str) and texts[j].strip():
                 frame.codes[texts[j].strip()] += 1
-        row = np.full(m, np.nan)
+        row, odd = np.full(m, np.nan), [at[j] for j in strange]
         row[places] = values
         numbers.frombytes(row.tobytes())
         whole = isinstance(cells[0], str) and cells[0].strip() in verbatim
