@@ -303,13 +303,14 @@ def default_tau(covariances: Covariances) -> Float64Array:
     LW is intensity / (1 - intensity) times the mean variance, the intensity being Ledoit and
     Wolf's in its Rao-Blackwell form (Chen, Wiesel, Eldar and Hero 2010), which needs no more
     than the trace of S and of its square: moments are enough. It falls to nothing as the
-    samples grow. Over uncorrelated features it is 1, so it is kept below .99.
+    samples grow. Over uncorrelated features it is 1, where a larger floor only keeps pairs of
+    classes that are apart from leaving the criterion: it is kept below 1/2.
     """
     m = np.maximum(covariances.varying.sum(axis=1), 1)
     (trace, square), n = covariances.size(), covariances.n_samples
     apart = (n + 2) * (square - trace**2 / m)
     noise = (n - 2) / n * square + trace**2
-    intensity = np.clip(np.divide(noise, apart, out=np.ones_like(noise), where=apart > 0), 0, 0.99)
+    intensity = np.clip(np.divide(noise, apart, out=np.ones_like(noise), where=apart > 0), 0, 0.5)
     factor = _TAU_PAIR if covariances.share.shape[1] == 2 else _TAU_MANY
     shrinkage = intensity / (1 - intensity) * covariances.within.sum(axis=1) / m
     return np.maximum(factor * np.log(np.maximum(m, 2)) * shrinkage, 1e-3)
