@@ -15,7 +15,6 @@ Severity = Literal["serious", "caution", "note"]
 TITLES = {
     # the table
     "repeats": "Samples occur more than once",
-    "orientation": "The table may be turned round",
     "roles": "Columns that may be no measurements",
     "patients": "Several samples of one patient",
     "leak": "A column gives the class away",
