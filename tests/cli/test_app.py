@@ -435,9 +435,14 @@ class Page:
         return self.browser.find_elements("css selector", query)
 
     def wait(self, condition):
+        from selenium.common.exceptions import StaleElementReferenceException
         from selenium.webdriver.support.ui import WebDriverWait
 
-        return WebDriverWait(self.browser, LONG).until(lambda _: condition())
+        # a part of the page that is renewed between finding and reading it is looked for again
+        waiting = WebDriverWait(
+            self.browser, LONG, ignored_exceptions=[StaleElementReferenceException]
+        )
+        return waiting.until(lambda _: condition())
 
     def ready(self):
         return bool(self.all("#go")) and self.one("#go").is_enabled()
