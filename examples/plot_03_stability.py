@@ -6,9 +6,10 @@ A panel that changes with every new patient is not a list of markers, however we
 So the selection is repeated on random halves of the samples, and counted.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
-from sparsegsvp import GSVPSVM, StabilitySelection, plots
+from sparsegsvp import GSVPSVM, StabilitySelection
 from sparsegsvp.datasets import make_planted
 
 # %%
@@ -28,9 +29,13 @@ print(f"stability of the whole panel: {stable.stability_:.2f} of 1")
 # %%
 # A low frequency does not mean that a feature is useless: where two measure the same thing, the
 # halves take now one, now the other. Counted together with its stand-ins it is chosen more often.
-for feature in np.argsort(-stable.selection_frequencies_)[:8]:
-    alone, together = stable.selection_frequencies_[feature], stable.group_frequencies_[feature]
-    print(f"{names[feature]}: {alone:.2f} alone, {together:.2f} with stand-ins")
+often = np.argsort(-stable.selection_frequencies_)[:8]
+fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
+ax.barh(names[often], stable.group_frequencies_[often], color="0.8", label="with stand-ins")
+ax.barh(names[often], stable.selection_frequencies_[often], height=0.4, label="alone")
+ax.invert_yaxis()
+ax.set_xlabel("share of the halves that choose it")
+ax.legend()
 
 # %%
 # The model itself knows who may stand for whom, and what the exchange costs.
@@ -38,7 +43,3 @@ model = GSVPSVM(n_features=5).fit(X, y)
 for feature, others in zip(model.feature_order_, model.stand_ins_):
     for other, correlation, loss in others:
         print(f"{names[other]} for {names[feature]}: r = {correlation:.2f}, loss {loss:.4f}")
-
-# %%
-# What each feature took from the criterion when it was chosen.
-ax = plots.elbow(model.feature_importances_, names=names)

@@ -7,10 +7,11 @@ a third costs ten times as much. Say so before the selection, not after it, so t
 of accuracy counts it.
 """
 
+import matplotlib.pyplot as plt
 import pandas as pd
 from sklearn.pipeline import make_pipeline
 
-from sparsegsvp import GSVPSVM, Panel, nested_evaluate, plots
+from sparsegsvp import GSVPSVM, Panel, nested_evaluate
 from sparsegsvp.datasets import load_breast_cancer
 from sparsegsvp.evaluation import paired_difference
 
@@ -35,7 +36,10 @@ print("steered:", ", ".join(steered.get_feature_names_out()))
 
 # %%
 # What each feature took from the criterion when it was chosen.
-ax = plots.elbow(steered.feature_importances_)
+order = steered.feature_order_[::-1]
+fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
+ax.barh(X.columns[order], steered.feature_importances_[order])
+ax.set_xlabel("taken from the criterion")
 
 # %%
 # What does a panel from elsewhere score here, say from a paper? Fit it in the same folds as your

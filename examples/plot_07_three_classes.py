@@ -7,6 +7,7 @@ which every pair counts the same. Each class also gets a plane of its own, close
 far from the others, so that one can say which features speak for which class.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine
 
@@ -27,8 +28,14 @@ for label, row in zip(model.classes_, size):
     print(f"{label}: " + ", ".join(f"{names[j]} {row[j]:.2f}" for j in heaviest))
 
 # %%
-# What each feature took from the criterion when it was chosen.
-ax = plots.elbow(model.feature_importances_, names=names)
+# The first two features of the panel part the classes already.
+first, second = model.feature_order_[:2]
+fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
+for label in model.classes_:
+    ax.plot(*wine.data[y == label][:, [first, second]].T, "o", alpha=0.6, label=label)
+ax.set_xlabel(names[first])
+ax.set_ylabel(names[second])
+ax.legend()
 
 # %%
 # An honest estimate: selection and tuning happen anew in each training part. Every class counts

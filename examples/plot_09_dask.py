@@ -7,9 +7,10 @@ gathered, and the result is that of the same rows in memory.
 """
 
 import dask.array as da
+import matplotlib.pyplot as plt
 import numpy as np
 
-from sparsegsvp import GSVPSVM, plots
+from sparsegsvp import GSVPSVM
 from sparsegsvp.datasets import make_planted
 
 # %%
@@ -33,4 +34,7 @@ print(f"largest difference of weights: {np.abs(model.panel_coef_ - whole.panel_c
 
 # %%
 # What each feature took from the criterion when it was chosen.
-ax = plots.elbow(model.feature_importances_, names=data.feature_names)
+order = model.feature_order_
+fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
+ax.bar(data.feature_names[order], model.feature_importances_[order])
+ax.set_ylabel("taken from the criterion")

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from sparsegsvp import GSVPSVM, compare, plots
+from sparsegsvp import GSVPSVM, compare
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.evaluation import default_methods
 
@@ -43,7 +43,3 @@ ax.legend()
 # %%
 # Differences to the first method, with joint intervals.
 result.table[["method", "size", "balanced_accuracy", "difference", "p_adjusted"]].round(3)
-
-# %%
-# What each feature took from the criterion when it was chosen.
-ax = plots.elbow(GSVPSVM(n_features=8).fit(X, y).feature_importances_)
