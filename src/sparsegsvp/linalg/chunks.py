@@ -24,11 +24,7 @@ _BAND_BYTES = 1 << 27
 
 
 class DaskRows(Rows):
-    """A Dask array of dense or SciPy-sparse chunks, by rows, by columns or both.
-
-    The sizes of the chunks must be known; ``name`` is what errors call the array, ``names`` are
-    those of its columns. The first pass also looks for NaN, infinity and values that overflow.
-    """
+    """A Dask array of chunks, dense or sparse; the first pass refuses NaN and infinity."""
 
     lazy = True
 
@@ -40,8 +36,6 @@ class DaskRows(Rows):
         self.array, self.name = X, name
         self.shape = (int(X.shape[0]), int(X.shape[1]))
         self.dtype = X.dtype
-        # chunks read so far, as a multiple of all: shared with what is taken from these rows
-        self.passes, self._share = [0.0], 1.0
         self._rows, self._cols = (_bounds(sizes) for sizes in X.chunks)
         self._chunks = X.to_delayed()
         self._limits: tuple[Float64Array, Float64Array, IntArray] | None = None
@@ -89,7 +83,6 @@ class DaskRows(Rows):
 
     def take(self, index: IntArray) -> DaskRows:
         taken = self._like(self.array[:, np.asarray(index)])
-        taken._share *= float(np.mean([_inside(index, cols).any() for cols in self._cols]))
         if self._limits is not None:
             low, high, codes = self._limits
             taken._limits = (low[:, index], high[:, index], codes)
@@ -102,10 +95,9 @@ class DaskRows(Rows):
         return rows
 
     def _like(self, array: Any) -> DaskRows:
-        """Another array of these values, read with the same care and counted with them."""
+        """Another array of these values, read with the same care."""
         rows = DaskRows(array, self.name)
         rows._limits, rows._checked = self._limits, self._checked
-        rows.passes, rows._share = self.passes, self._share
         return rows
 
     def reduce_rows(
@@ -148,7 +140,7 @@ class DaskRows(Rows):
         return mean, np.concatenate([part.square for part in parts], axis=1) / total
 
     def _to_check(self) -> str | None:
-        """What errors call the array, until its values were looked at."""
+        """What errors call the array, until its values were checked."""
         return None if self._checked else self.name
 
     def _chunk(self, i: int, j: int) -> Any:
@@ -181,11 +173,9 @@ class DaskRows(Rows):
             return self
         return self._like(self.array.rechunk({0: max(1, _BAND_BYTES // row_bytes), 1: -1}))
 
-    def _compute(self, tasks: list[Any], share: float = 1.0) -> list[Any]:
-        """Compute tasks that read a share of the chunks between them."""
+    def _compute(self, tasks: list[Any]) -> list[Any]:
         import dask
 
-        self.passes[0] += share * self._share
         with warnings.catch_warnings():
             # what goes with the chunks, a few bytes per row, is no mistake
             warnings.filterwarnings("ignore", message="Sending large graph")
@@ -193,10 +183,7 @@ class DaskRows(Rows):
 
 
 def read_dask(X: Any, name: str = "X") -> DaskRows:
-    """Wrap a Dask array, or a data frame of numbers in partitions of rows.
-
-    Partitions do not know their lengths; counting them is a pass of its own.
-    """
+    """Wrap a Dask array, or a data frame, whose partitions are counted in a pass of its own."""
     if not hasattr(X, "to_dask_array"):
         return DaskRows(X, name)
     kinds = X.dtypes
@@ -206,9 +193,7 @@ def read_dask(X: Any, name: str = "X") -> DaskRows:
             f"column {other[0]!r} of {name} holds {kinds[other[0]]}, not numbers: drop or encode it"
         )
     # of the array, not of the frame: files of few columns are joined on the way to it
-    rows = DaskRows(X.to_dask_array().compute_chunk_sizes(), name, list(X.columns))
-    rows.passes[0] = 1.0
-    return rows
+    return DaskRows(X.to_dask_array().compute_chunk_sizes(), name, list(X.columns))
 
 
 def _check_array(X: Any, name: str) -> None:
@@ -228,9 +213,6 @@ def _check_array(X: Any, name: str) -> None:
         )
 
 
-# --- graphs ----------------------------------------------------------------------------
-
-
 def _task(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     from dask import delayed
 
@@ -241,14 +223,9 @@ def _task(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
 def _tree(merge: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
     """Merge parts by a tree whose shape depends on their number alone."""
     while len(parts) > 1:
-        parts = [
-            _task(_fold, merge, *parts[i : i + _FAN_IN]) for i in range(0, len(parts), _FAN_IN)
-        ]
+        starts = range(0, len(parts), _FAN_IN)
+        parts = [_task(reduce, merge, parts[i : i + _FAN_IN]) for i in starts]
     return parts[0]
-
-
-def _fold(merge: Callable[[Any, Any], Any], *parts: Any) -> Any:
-    return reduce(merge, parts)
 
 
 def _bounds(sizes: Sequence[int]) -> list[slice]:
@@ -270,9 +247,6 @@ def _compact(array: Any) -> Any:
 def _as_index(array: Any) -> Any:
     """Compact integers as numpy's index type again."""
     return array.astype(np.intp) if array.dtype.kind in "iu" else array
-
-
-# --- what is done to a chunk, wherever it is ---------------------------------------------
 
 
 def _ask(chunk: Any, method: str, *args: Any, **options: Any) -> Any:

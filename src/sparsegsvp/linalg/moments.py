@@ -244,8 +244,7 @@ def standardisation(
 ) -> tuple[Any, Float64Array]:
     """Which features vary, and their scales, 1 for constant ones, from mean and variance.
 
-    What rounding leaves of a constant column is no spread, nor is a variance below the normal
-    numbers: its inverse would overflow. ``size`` is that of the values, where the mean hides it.
+    What rounding leaves is no spread; ``size`` is that of the values, where the mean hides it.
     """
     sd, limits = np.sqrt(total), np.finfo(np.float64)
     rounding = 16 * limits.eps * np.maximum(np.abs(center), size)

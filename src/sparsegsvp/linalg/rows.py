@@ -68,10 +68,7 @@ class Rows(ABC):
 
     @abstractmethod
     def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
-        """The rows with values moved into the limits of their class, (n_classes, n_features).
-
-        A zero stays zero, so that sparse rows stay sparse and equal dense ones.
-        """
+        """The rows moved into the limits (n_classes, n_features) of their class; a zero stays."""
 
     def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
         """All rows, dense in float64, a block at a time; of rows in memory."""
@@ -97,10 +94,9 @@ class Rows(ABC):
         *,
         exact: bool = False,
     ) -> Float64Array:
-        """X'v for columns ``v = weight * (x_f - center of the row's class)``, in one pass.
+        """X'v for ``v = weight * (x_f - center of the row's class)``, a row for each of ``index``.
 
-        ``index`` has a feature for each product, ``centers`` a row of class centers, ``weight``
-        a row of weights, and ``back`` what the centers contribute: ``X'(weight * center)``.
+        ``back`` is what the centers contribute: ``X'(weight * center)``.
         """
         v = (self.columns(index) - centers.T[codes]).T
         v *= weight
@@ -109,11 +105,9 @@ class Rows(ABC):
     def reduce_rows(
         self, visit: Visit[State], merge: Merge[State], per_row: Sequence[np.ndarray] = ()
     ) -> State:
-        """Show every row once to ``visit``, a block at a time, and return the last state.
+        """Visit all rows, a block at a time with its part of ``per_row``, and return the state.
 
-        ``visit(state, block, *parts) -> state`` gets None as its first state, and as parts the
-        block's rows of the arrays ``per_row``. Rows that are stored apart may be visited apart;
-        ``merge`` joins the states, earlier rows first.
+        The first state is None. Rows stored apart may be visited apart, and their states merged.
         """
         state: Any = None
         for rows, block in self.row_blocks():
@@ -152,12 +146,9 @@ def as_rows(X: Any) -> Rows:
 def read_rows(
     X: Any, name: str = "X", *, estimator: Any = None, reset: bool = True, **checks: Any
 ) -> Rows:
-    """Check rows as scikit-learn does and wrap them.
+    """Check rows as scikit-learn does and wrap them; Dask's values in their first pass.
 
-    Of Dask collections, what is known without reading them is checked, and values in the first
-    pass. ``reset`` is for rows that are fitted: their values are checked, and names and number of
-    features set in the estimator, not compared with its own. ``checks`` are options of
-    ``sklearn.utils.check_array`` for rows in memory.
+    ``reset`` is for rows that are fitted. ``checks`` are options of ``check_array``.
     """
     if is_dask(X):
         from .chunks import read_dask
@@ -206,11 +197,7 @@ def read_classes(
 
 
 def repetitions(weight: Float64Array) -> Float64Array:
-    """How many rows each row stands for, by weights of which only the ratios matter.
-
-    Whole multiples of the lightest weight are repetitions; of any other weights, each row that
-    weighs something counts once.
-    """
+    """How many rows each row stands for: whole multiples of the lightest weight, or else 1."""
     times = weight / weight.min(where=weight > 0.0, initial=np.inf)
     whole = np.round(times)
     return whole if np.allclose(times, whole, rtol=0.0, atol=1e-6) else np.sign(weight)
@@ -267,10 +254,7 @@ class Spread(NamedTuple):
     square: Float64Array
 
     def merged(self, later: Spread) -> Spread:
-        """The statistics of these rows and later ones.
-
-        The update of Chan, Golub and LeVeque (1983): nothing is subtracted that is large.
-        """
+        """The statistics of these rows and later ones (Chan, Golub and LeVeque 1983)."""
         total = self.total + later.total
         share = (later.total / np.where(total > 0.0, total, 1.0))[:, None]
         step = later.mean - self.mean

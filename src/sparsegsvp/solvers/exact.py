@@ -36,15 +36,10 @@ def solve_unpenalized(
 def panel_planes(
     means: Float64Array, covariances: Float64Array, share: Float64Array, tau: float, pool: float
 ) -> tuple[Float64Array, Float64Array]:
-    """The best plane of each class against the others on a panel, without a penalty.
+    """Unit normals (n_classes, n_selected) and biases of each class's best plane on a panel.
 
-    ``means`` (n_classes, n_selected) and ``covariances`` (n_classes, n_selected, n_selected) are
-    those of the panel's standardised features in each class, ``share`` the weights of the classes
-    in the pooled covariance. Returns unit normals (n_classes, n_selected) and biases
-    (n_classes,), the other classes on the positive side.
-
-    A plane lies at infinity where its class is the wider one and the means coincide: then that of
-    ``pool=1``, which is always near, stands in for it, with a warning.
+    The other classes are on the positive side. A plane lies at infinity where its class is the
+    wider one and the means coincide: that of ``pool=1`` stands in for it, with a warning.
     """
     share = share / share.sum()
     n_classes = len(means)
@@ -75,10 +70,7 @@ def panel_planes(
 def _best_plane(
     spreads: Float64Array, means: Float64Array, plane: OneVsRest, tau: float
 ) -> tuple[Float64Array, Bias] | None:
-    """Unit normal and bias of the best plane; None where it has no finite bias.
-
-    ``spreads`` are the covariances of numerator and denominator, ``means`` those of all classes.
-    """
+    """Unit normal and bias of the best plane, None where it has no finite bias."""
     own_mean, other_mean = plane.own_mean @ means, plane.other_mean @ means
     between = plane.between @ means
     own, other = spreads[0], spreads[1] + between.T @ between

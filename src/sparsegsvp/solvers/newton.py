@@ -117,11 +117,7 @@ class Solution:
 
 
 def prox_on_sphere(y: Float64Array, threshold: Float64Array) -> Float64Array:
-    """Minimise 0.5 ||w - y||^2 + sum threshold_f |w_f| over the unit sphere, exactly.
-
-    That is the soft-thresholded y, normalised; if that is zero, the single coordinate with
-    the largest ``|y_f| - threshold_f``, the lowest index in a tie.
-    """
+    """Minimise 0.5 ||w - y||^2 + sum threshold_f |w_f| over the unit sphere, exactly."""
     left = np.abs(y) - threshold
     w = np.copysign(np.maximum(left, 0.0), y)
     norm = np.sqrt(w @ w)
@@ -133,10 +129,9 @@ def prox_on_sphere(y: Float64Array, threshold: Float64Array) -> Float64Array:
 
 
 def kkt_residual(w: Float64Array, gradient: Float64Array, slopes: Float64Array) -> float:
-    """The largest violation of stationarity at a unit vector w.
+    """The largest violation of stationarity at a unit vector w, slopes ``s_f = delta l_f p'``.
 
-    With slopes ``s_f = delta l_f p'(|w_f|)``, it is the largest over features of
-    ``|g_f + s_f sign(w_f) - lam w_f|`` where w_f != 0, with ``lam = sum s_f |w_f|``, and of
+    That is ``|g_f + s_f sign(w_f) - lam w_f|`` where w_f != 0, with ``lam = sum s_f |w_f|``, and
     ``max(|g_f| - s_f, 0)`` where w_f = 0.
     """
     violation = np.abs(gradient) - slopes
@@ -176,10 +171,7 @@ class Iterate:
 def minimize(
     problem: Problem, delta: float, features: IntArray, w: Float64Array, tol: float, max_iter: int
 ) -> tuple[Iterate, list[float]]:
-    """Lower the objective on some features from a unit vector w on them to a residual of ``tol``.
-
-    Returns the last iterate and the objective at the start and after each iteration.
-    """
+    """Lower the objective on some features from w to a residual of ``tol``; with its history."""
     base = delta * problem.factors[features]
     current, previous = Iterate(problem.quotient(features), problem.penalty, base, w), None
     history = [current.objective]
@@ -309,10 +301,9 @@ def solve(problem: Problem, delta: float, start: Solution, tol: float, max_iter:
 def solve_reweighted(
     problem: Problem, delta: float, start: Solution, tol: float, max_iter: int
 ) -> Solution:
-    """Solve with a concave penalty from the l1 solution ``start`` at the same delta.
+    """Solve with a concave penalty from the l1 solution at the same delta.
 
-    Three times p is majorised by its tangent where the last one ended; then the loop takes the
-    penalty's own curvature into account, which converges where reweighting would creep.
+    Three times p is majorised by its tangent; then the loop takes its curvature into account.
     """
     current, n_iter = start, 0
     for _ in range(3):

@@ -33,9 +33,8 @@ _NOTHING_LEFT = 1e-24
 class Path:
     """Solutions of one plane's problem at falling deltas, each from the last.
 
-    ``tol`` is relative to delta_max, ``max_iter`` for each delta. At and above delta_max the
-    path's first solution is stationary, for q < 1 only because the penalty is so steep at zero;
-    without ``first_above`` the l1 solution, reweighted, is taken there where it is lower.
+    At and above delta_max the first solution is stationary, for q < 1 only because the penalty is
+    so steep at zero; without ``first_above`` the reweighted l1 solution is taken where lower.
     """
 
     def __init__(
@@ -68,11 +67,7 @@ class Path:
         return min(results, key=attrgetter("objective"))
 
     def solve_from(self, delta: float, w: Float64Array) -> Solution:
-        """The solution at ``delta`` from a unit vector, then by way of smaller deltas, if lower.
-
-        What the way up does for a path: a start far from the path may end in a minimum
-        that a smaller penalty does not have.
-        """
+        """The solution at ``delta`` from a unit vector, then by way of smaller deltas, if lower."""
         first = self._from_start(delta, w)
         if first.history[0] - first.objective <= _DISTINCT * abs(first.objective):
             return first
@@ -108,9 +103,8 @@ class Path:
     def _lower_from(self, start: Solution, down: Solution) -> Solution | None:
         """A solution at ``down``'s delta with a lower objective, started from ``start``.
 
-        First on the features of the two alone, which costs no pass over the data; only
-        if that ends lower is it worth a certificate. Where the two have the same features
-        and signs nothing is tried: between them the objective is smooth, and one minimum.
+        First on the features of the two alone, which costs no pass over the data. With the same
+        features and signs nothing is tried: between the two the objective is smooth.
         """
         if np.array_equal(start.features, down.features) and (start.w * down.w > 0.0).all():
             return None
@@ -149,14 +143,10 @@ class Path:
 def path_start(problem: Problem) -> tuple[Solution, Solution]:
     """The first solution of a path, at delta_max, and what solutions below it start from.
 
-    The first has the feature with the smallest quotient by itself or, where some have no penalty,
-    all of these, at the best plane on them. It meets the certificate at and above the largest
-    ``|g_f| / (l_f p'(0))`` over the other features, which is delta_max.
-
-    Unless features without a penalty tell next to nothing: a covariate by which the classes were
-    matched leaves a plane whose gradient is small, so that it is stationary far below the
-    penalty at which another feature alone, of quotient r_f, is worth its price. Then delta_max is
-    the largest ``(r - r_f) / (l_f p'(0))`` instead, and the path goes on from that feature.
+    The first has the best single feature or all without a penalty. It is stationary at and above
+    the largest ``|g_f| / (l_f p'(0))`` over the others, delta_max. Where features without a penalty
+    tell next to nothing, as a covariate by which the classes were matched, another feature is
+    worth its price far above: then delta_max is the largest ``(r - r_f) / (l_f p'(0))``.
     """
     ratios = single_feature_ratios(problem.cov, problem.plane, problem.tau)
     ratios[~problem.eligible] = np.inf

@@ -14,11 +14,7 @@ from .._validate import check_real, close_names, find_columns, first_few
 
 @dataclass(frozen=True)
 class Penalty:
-    """p(t) = t for q = 1, and (t + eps)^q - eps^q below, for t = |w_f| in [0, 1].
-
-    The smoothing keeps the slope at 0 finite. p is concave, so its tangent lies above it, and an
-    l1 problem with the slopes as factors majorises the one with p.
-    """
+    """p(t) = t for q = 1, and (t + eps)^q - eps^q below, concave: tangents lie above it."""
 
     q: float = 1.0
     eps: float = 1e-3
@@ -41,11 +37,7 @@ class Penalty:
 
 
 def penalty_factors(given: Any, n_features: int, names: Any = None) -> Float64Array:
-    """Return the penalty factors of all features, checked; 1 where none are given.
-
-    They are one non-negative number per feature, or those of some features by name, the others
-    being 1; a pandas Series goes by its index if that holds names.
-    """
+    """Return the factors of all features, checked; given for each, or by name, for some."""
     if given is None:
         return np.ones(n_features)
     labels = getattr(given, "index", None)  # that of a list is a method

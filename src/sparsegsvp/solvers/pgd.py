@@ -254,10 +254,9 @@ def lq_prox(y: Vector, weight: float, q: float) -> Vector:
 class PGDPlane:
     """A plane to be found: the class it shall be near (0 is A, 1 is B), and how.
 
-    With the exact step the penalty is delta * sum |z|^q, and the step has the paper's scale, at
-    q = 1 the threshold step_size * delta / 2 (equations 11 and 12): the iteration aims at half the
-    penalty whose value the stopping rule watches. With the weighted step it is delta * z' D z,
-    D = diag((z^2 + eps^2)^((q - 2) / 2)) (equations 14, 15 and 17), D taken as the conventions say.
+    The exact step has the paper's scale, at q = 1 the threshold step_size * delta / 2 (equations
+    11, 12), so it aims at half the penalty that the stopping rule watches; the weighted step is of
+    equations 14, 15 and 17.
     """
 
     near: int
@@ -303,12 +302,7 @@ class PGDPlane:
 def pgd_planes(
     A: Operator, B: Operator, planes: Sequence[PGDPlane], *, bias: bool = True
 ) -> list[PGDResult]:
-    """Find several planes of the same two classes, side by side.
-
-    The time of an iteration is that of reading A and B, which planes side by side share: with
-    176 x 15154 numbers each of forty costs a fifth of one alone. Every plane has its own iteration,
-    the same as alone up to the rounding of the products.
-    """
+    """Find several planes of the same two classes, side by side: they share each pass over both."""
     walks = [_iterate(plane, bias) for plane in planes]
     iterates = {walk: next(walk) for walk in walks}
     results = {}

@@ -48,10 +48,7 @@ class Part(NamedTuple):
 
 
 class ClassCovariances:
-    """Means and variances of all standardised features in each class, constant features zero.
-
-    A subclass adds the covariances. ``share`` is each class's part of the total weight.
-    """
+    """Means and variances of standardised features in each class; a subclass adds covariances."""
 
     n_samples: int
     max_block: int  # the number of features up to which blocks are formed
@@ -266,11 +263,7 @@ class Bias(NamedTuple):
 
 
 def best_bias(a: float, c: float, d: float) -> Bias:
-    """Minimise (a + t^2) / (c + (t + d)^2) over t = p_i + b.
-
-    a and c are the spreads of the own class and of the others, tau included, and d is the
-    difference of the projected means, p_j - p_i.
-    """
+    """Minimise (a + t^2) / (c + (t + d)^2) over t = p_i + b, where d = p_j - p_i."""
     u = c + d * d - a
     root = hypot(u, 2.0 * sqrt(a) * d)
     if root <= _FLAT * (a + c):
@@ -311,11 +304,7 @@ class Point(NamedTuple):
 
 
 class Quotient:
-    """The quotient of one plane on a few features.
-
-    ``pair`` holds N and D between the features; None where they are too many, so that every
-    product reads the data.
-    """
+    """The quotient of one plane on some features; ``pair`` is N and D, None for too many."""
 
     def __init__(
         self, cov: ClassCovariances, plane: OneVsRest, tau: float, features: IntArray
@@ -341,8 +330,7 @@ class Quotient:
     def evaluate(self, w: Float64Array) -> Point:
         """Best bias, quotient and gradient at a unit vector w.
 
-        The gradient is that of the quotient made scale-free, tau multiplying ||w||^2, so by
-        Euler's theorem w'g = 0 unless the bias was clipped.
+        Of the scale-free quotient, so by Euler's theorem w'g = 0 unless the bias was clipped.
         """
         own, other = self.products(w)
         tau = self.tau
@@ -361,10 +349,8 @@ class Quotient:
     def hessian(self, point: Point, at: IntArray) -> Float64Array:
         """Second derivative of the scale-free quotient on the features ``at``, bias eliminated.
 
-        With f = a / c and gradients ``a'``, ``c'`` in (w, b), the Hessian is
-        ``(a'' - f c'' - f' (c')' - c' (f')') / c``; the row of the bias, whose derivative is
-        zero at its best value, goes by a Schur complement. N and D are there by blocks, all
-        else is of low rank: products of the vectors N w, D w, mu_i, mu_j and w.
+        With f = a / c it is ``(a'' - f c'' - f' (c')' - c' (f')') / c``; the row of the bias goes
+        by a Schur complement. All but N and D is of low rank: N w, D w, mu_i, mu_j and w.
         """
         assert self.pair is not None
         r, _, distance, denominator, clipped = point.bias

@@ -49,13 +49,9 @@ class Covariances:
     """Means and pooled within-class covariances of several training sets, sets first.
 
     ``means`` (n_sets, n_classes, n_features) and ``within``, the variances (n_sets, n_features),
-    are in standardised units, ``(x - center) / scale``; ``inverse`` is ``1 / scale``, and zero for
-    constant features. ``share`` (n_sets, n_classes) are the classes' parts of the weight, and
-    ``n_samples`` (n_sets,) counts rows with repetitions.
-
-    At first there is one set, of all rows; `folds` makes several of them. Rows are clipped at
-    ``clip`` pooled standard deviations from their class's mean, the same for all sets. All
-    covariances are formed for tall tables; else they are read off the rows as they are needed.
+    are in standardised units; ``inverse`` is ``1 / scale``, zero for constant features. At first
+    there is one set, of all rows, clipped ``clip`` pooled standard deviations from class means.
+    Covariances are formed for tall tables; else they are read off the rows as they are needed.
     """
 
     dtype = np.dtype(np.float64)
@@ -178,10 +174,7 @@ class Covariances:
     def _scatter(
         self, cells: IntArray, of_class: IntArray, inside: BoolArray, total: Float64Array
     ) -> tuple[Float64Array, Float64Array]:
-        """Means of the cells and, of each set, the sum of products about the first class means.
-
-        All from one pass: folds are added up, not read anew.
-        """
+        """Means of cells and each set's products about the first class means, from one pass."""
         patterns, of_pattern = np.unique(inside, axis=1, return_inverse=True)
         of_pattern, centers = of_pattern.reshape(-1), self._pilot[of_class]
 
@@ -207,11 +200,7 @@ class Covariances:
         return mean, np.tensordot(patterns.astype(np.float64), products, axes=1)
 
     def at(self, features: IntArray, likely: Float64Array) -> Float64Array:
-        """Covariance of one feature of each set with all features, standardised.
-
-        Where a pass is costly, the features of the largest ``likely`` (n_sets, n_features) are
-        read in the same pass.
-        """
+        """Covariance of a feature of each set with all; where a pass is costly, of likely ones."""
         sets = np.arange(len(features))
         if self._full is not None:
             raw = self._full[sets, features]
@@ -245,10 +234,9 @@ class Covariances:
         )
 
     def size(self) -> tuple[Float64Array, Float64Array]:
-        """Trace of each set's covariance matrix, and sum of the squares of its entries.
+        """Trace of each set's covariance matrix, and sum of its squared entries, in common units.
 
-        In units of all rows' standard deviations. Exact where that is affordable, else from some
-        features, evenly spaced by variance.
+        Exact where that is affordable, else from some features, evenly spaced by variance.
         """
         unit, trace = self._unit, (self.within * self.scale**2) @ self._unit**2
         if self._full is not None:
@@ -287,24 +275,18 @@ class Covariances:
         return gram
 
     def row_values(self) -> Float64Array:
-        """A number of each row by what is in it, the same for equal rows.
-
-        It depends neither on the row's place nor on the order and units of the columns: these
-        weigh in by how far apart the standardised class means lie.
-        """
+        """A number of each row by its content, whatever the order and units of the columns."""
         weights = np.cos(100.0 * (self.share[0] @ self.means[0] ** 2)) * self.inverse[0]
         value = self.rows.dot(weights, exact=True) - weights @ self.center[0]
         return np.round(value / (np.abs(value).max() or 1.0), 11)
 
 
 def default_tau(covariances: Covariances) -> Float64Array:
-    """The floor of each training set: ``c ln(m) LW``.
+    """The floor of each training set: ``c ln(m) intensity / (1 - intensity) * mean variance``.
 
-    LW is intensity / (1 - intensity) times the mean variance, the intensity being Ledoit and
-    Wolf's in its Rao-Blackwell form (Chen, Wiesel, Eldar and Hero 2010), which needs no more
-    than the trace of S and of its square: moments are enough. It falls to nothing as the
-    samples grow. Over uncorrelated features it is 1, where a larger floor only keeps pairs of
-    classes that are apart from leaving the criterion: it is kept below 1/2.
+    The intensity is Ledoit and Wolf's in its Rao-Blackwell form (Chen, Wiesel, Eldar and Hero
+    2010), from the traces of S and its square. Near 1, over uncorrelated features, it would only
+    keep classes that are apart in the criterion: it is kept below 1/2.
     """
     m = np.maximum(covariances.varying.sum(axis=1), 1)
     (trace, square), n = covariances.size(), covariances.n_samples
@@ -336,9 +318,7 @@ class Path:
     def predictions(self, columns: Float64Array) -> IntArray:
         """The class that scores highest with every size, (k, n), of columns in units of X.
 
-        With what each feature adds to those before it, its innovation, the score of class i with
-        the first k features is the sum over these of
-        ``level_i / pivot * (innovation - level_i / 2)``.
+        A feature adds ``level_i / pivot * (innovation - level_i / 2)`` to the score of class i.
         """
         k, n_classes = self.levels.shape
         out = np.empty((k, len(columns)), dtype=np.intp)
@@ -369,12 +349,10 @@ class Path:
         return -np.diff(_quotient(distance), axis=0)
 
     def stand_ins(self, k: int) -> list[list[tuple[int, float, float]]]:
-        """Features that may stand for each of the first k, the nearest first.
+        """Stand-ins for each of the first k: index, correlation, and what the criterion loses.
 
-        Of each its index, its within-class correlation, and what the criterion loses when it
-        takes the feature's place. With Q the inverse of ``S + tau I`` on the panel and s the
-        covariances of a candidate, leaving f out changes the candidate's variance given the
-        panel by ``(Q s)_f^2 / Q_ff``, and its class means likewise.
+        With Q the inverse of ``S + tau I`` on the panel and s a candidate's covariances, leaving f
+        out changes its variance given the panel by ``(Q s)_f^2 / Q_ff``, its means likewise.
         """
         features, given, variances, means = self.near
         lower, given = self.lower[:k, :k], given[:k]
@@ -424,13 +402,7 @@ def forward(
     max_correlation: float = 0.9,
     penalty_factor: Float64Array | None = None,
 ) -> list[Path]:
-    """Select features one by one in every training set.
-
-    Features of penalty factor 0 come first and of infinity never; other gains are divided by
-    the factor. A feature whose within-class correlation with one of the panel reaches
-    ``max_correlation`` in size is a candidate only where nothing else is left. Of equal gains
-    the lowest index wins.
-    """
+    """Select features one by one in every training set; of equal gains the lowest index wins."""
     cov = covariances
     n_sets, n_classes, m = cov.means.shape
     sets = np.arange(n_sets)
@@ -583,10 +555,7 @@ def subset_gsvp(
 def check_panel(
     n_features: Any, varying: BoolArray, factor: Float64Array, least: int | None = None
 ) -> int:
-    """Return how many features can be selected, of those that vary and may be.
-
-    ``least`` is the smallest of several numbers, of which ``n_features`` is the largest.
-    """
+    """Return how many features can be selected; ``least`` is the smallest of several numbers."""
     check_integer("n_features", n_features, least=1)
     if not varying.any():
         raise ValueError("all features are constant: there is nothing to select from")
