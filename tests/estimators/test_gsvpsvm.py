@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from sparsegsvp import GSVPSVM, ClassMoments, subset_gsvp
 from sparsegsvp.datasets import make_planted
-from sparsegsvp.estimators.decision import DECISIONS, LINEAR, PROBABILISTIC
+from sparsegsvp.estimators.base import DECISIONS, LINEAR, PROBABILISTIC
 
 # --- sizes -------------------------------------------------------------------------------
 

@@ -105,11 +105,6 @@ class GSVPSVMCV(PathClassifier):
             As in `GSVPSVM.fit`.
         groups : array of shape (n_samples,), default=None
             Rows of one group, such as the samples of a patient, are held out together.
-
-        Returns
-        -------
-        self : GSVPSVMCV
-            The fitted estimator.
         """
         self.fit_with_path(X, y, (), sample_weight, groups)
         return self
@@ -136,11 +131,8 @@ class GSVPSVMCV(PathClassifier):
 
     def _of_size(self, size: int) -> GSVPSVM:
         """The model of one size, not fitted."""
-        return GSVPSVM(
-            size, tau=self.tau, clip=self.clip, max_correlation=self.max_correlation,
-            penalty_factor=self.penalty_factor, decision=self.decision,
-            standardize=self.standardize,
-        )  # fmt: skip
+        model = GSVPSVM(size)
+        return model.set_params(**{k: getattr(self, k) for k in vars(model) if k != "n_features"})
 
     def _search(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
@@ -218,10 +210,7 @@ def _folds(
 def _held_out(
     table: Training, folds: list[tuple[IntArray, IntArray]], paths: list[Path]
 ) -> tuple[Float64Array, Float64Array]:
-    """How often each row was classified wrongly with each size when held out, and its weight.
-
-    All folds' rows are scored in one pass over the columns of all panels.
-    """
+    """How often each row was classified wrongly with each size when held out, and its weight."""
     codes, limits = table.codes, table.covariances.limits
     union, place = np.unique([path.order for path in paths], return_inverse=True)
     place, held = place.reshape(len(paths), -1), np.zeros((len(folds), len(codes)), dtype=bool)

@@ -16,8 +16,7 @@ from ..solvers.newton import Problem, Solution
 from ..solvers.path import Path, warn_of
 from ..solvers.penalties import Penalty, penalty_factors
 from ..solvers.quotient import OneVsRest, Part, covariances_of
-from .base import PanelClassifier
-from .decision import DECISIONS
+from .base import DECISIONS, PanelClassifier
 from .pgd import elbow_features
 
 
@@ -107,18 +106,7 @@ class LqGSVPSVM(PanelClassifier):
     max_iter: int = 1000
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LqGSVPSVM:
-        """Solve the problem of every plane, select the panel and fit the decision.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `GSVPSVM.fit`.
-
-        Returns
-        -------
-        self : LqGSVPSVM
-            The fitted estimator.
-        """
+        """Solve every plane's problem, select the panel, fit the decision, as in `GSVPSVM.fit`."""
         penalty = self._check_parameters()
         forget_fit(self)
         rows, self.classes_, codes, weight = read_classes(X, y, sample_weight, estimator=self)

@@ -281,10 +281,7 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
 
 
 def fit_together(models: Sequence[PGDGSVPSVM], X: ArrayLike, y: ArrayLike) -> None:
-    """Fit several models to the same samples, sharing every pass over them (see `pgd_planes`).
-
-    A plane that reaches its cap is told by ``converged_`` alone, not by a warning.
-    """
+    """Fit several models to the same samples, sharing every pass, without a warning of caps."""
     planes: list[PGDPlane] = []
     for model in models:
         forget_fit(model)

@@ -122,11 +122,10 @@ class PanelPipeline(Pipeline):
 
 
 def prepared_rows(model: Any, X: Any) -> Any:
-    """Rows as the last step of a pipeline sees them, from the panel's columns alone.
+    """Rows as the last step of a pipeline sees them, from the panel's columns, in its order.
 
-    X is an array or a CSR matrix of these columns, in the model's order. The other columns have no
-    weight, so any number will do, as long as every step treats each column by itself: the rows are
-    made twice, with other numbers, and refused where the panel's columns come out differently.
+    Any number will do for the other columns, as long as steps treat each column by itself: rows
+    are made twice, with other numbers, and refused where the panel comes out differently.
     """
     panel = np.flatnonzero(last_step(model).get_support())
     m = int(last_step(model).n_features_in_)
@@ -311,10 +310,7 @@ def takes_batch(step: Any) -> bool:
 
 
 def log2_floor(X: Any, floor: float = 1.0, skip: Sequence[int] = ()) -> Any:
-    """Compute ``log2(max(x, floor))``; missing values and columns of `skip` stay as they are.
-
-    Sparse input stays sparse and needs ``floor = 1``, for which zeros stay zeros.
-    """
+    """Compute ``log2(max(x, floor))`` outside of `skip`; sparse input needs ``floor = 1``."""
     if sparse.issparse(X):
         if floor != 1:
             raise ValueError(f"floor={floor} would make every zero of sparse data non-zero: use 1")

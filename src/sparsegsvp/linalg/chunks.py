@@ -17,10 +17,8 @@ import scipy.sparse as sp
 from .._typing import Float64Array, IntArray
 from .rows import Merge, Rows, Spread, State, Visit, as_rows, check_extremes, is_dask
 
-# States that are merged by one task.
-_FAN_IN = 8
-# Largest band of rows that is put together from several chunks of columns.
-_BAND_BYTES = 1 << 27
+_FAN_IN = 8  # states that are merged by one task
+_BAND_BYTES = 1 << 27  # largest band of rows that is put together from several chunks of columns
 
 
 class DaskRows(Rows):

@@ -28,8 +28,7 @@ from .._validate import LARGEST
 
 # Elements of a block that is converted or centred at a time: small enough to stay in cache.
 BLOCK = 1 << 17
-# Columns of a sparse matrix that are looked for in one pass over its indices.
-_AHEAD = 64
+_AHEAD = 64  # columns of a sparse matrix that are looked for in one pass over its indices
 
 State = TypeVar("State")
 # visit(state or None, block of rows, further arrays of these rows) -> state
@@ -72,7 +71,9 @@ class Rows(ABC):
 
     def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
         """All rows, dense in float64, a block at a time; of rows in memory."""
-        raise NotImplementedError
+        for rows in spans(self.shape[0], max(64, BLOCK // max(1, self.shape[1]))):
+            block = self.X[rows].toarray() if sp.issparse(self.X) else self.X[rows]
+            yield rows, block.astype(np.float64, copy=False)
 
     def corrected(
         self, mean: Float64Array, variance: Float64Array, codes: IntArray, weight: Float64Array
@@ -294,10 +295,6 @@ class DenseRows(Rows):
     def columns(self, index: IntArray) -> Float64Array:
         return self.X[:, index].astype(np.float64)
 
-    def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
-        for rows in spans(self.shape[0], max(64, BLOCK // max(1, self.shape[1]))):
-            yield rows, self.X[rows].astype(np.float64, copy=False)
-
     def class_statistics(
         self, codes: IntArray, weight: Float64Array, n_classes: int
     ) -> tuple[Float64Array, Float64Array]:
@@ -377,10 +374,6 @@ class SparseRows(Rows):
     def columns(self, index: IntArray) -> Float64Array:
         return self.X[:, index].toarray().astype(np.float64, copy=False)
 
-    def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
-        for rows in spans(self.shape[0], max(64, BLOCK // max(1, self.shape[1]))):
-            yield rows, self.X[rows].toarray().astype(np.float64, copy=False)
-
     def _parts(self) -> Iterator[tuple[slice, slice, Any]]:
         """Rows, columns and values in float64 of blocks that are stored together."""
         along = self.shape[self.X.format == "csc"]
@@ -458,22 +451,13 @@ class SparseRows(Rows):
         """The same places with other values: of sparse rows most values may lie far out."""
         data, m, done = self.X.data.copy(), self.shape[1], 0
         low, high = low.reshape(-1).astype(self.dtype), high.reshape(-1).astype(self.dtype)
-        for row, col, x in self._entries():
-            at, part = codes[row] * m + col, data[done : done + len(x)]
-            np.copyto(part, np.clip(part, low[at], high[at]), where=x != 0.0)
-            done += len(x)
+        for rows, cols, part in self._parts():
+            places, x = part.tocoo(), data[done : done + part.nnz]
+            at = codes[rows][places.row] * m + np.arange(m)[cols][places.col]
+            np.copyto(x, np.clip(x, low[at], high[at]), where=x != 0.0)
+            done += part.nnz
         arrays = (data, self.X.indices, self.X.indptr)
         return SparseRows(type(self.X)(arrays, shape=self.X.shape, copy=False))
-
-    def _entries(self) -> Iterator[tuple[IntArray, IntArray, Float64Array]]:
-        """Row, column and value of the stored values, some at a time."""
-        for span in spans(self.X.nnz, 8 * BLOCK):
-            first, last = np.searchsorted(self.X.indptr, [span.start, span.stop - 1], "right") - 1
-            bounds = np.clip(self.X.indptr[first : last + 2], span.start, span.stop)
-            major = np.repeat(np.arange(first, last + 1), np.diff(bounds))
-            minor = self.X.indices[span]
-            row, col = (major, minor) if self.X.format == "csr" else (minor, major)
-            yield row, col, self.X.data[span].astype(np.float64)
 
 
 class ClippedRows(Rows):

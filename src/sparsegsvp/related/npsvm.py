@@ -113,11 +113,9 @@ class NPSVM(PlanePairClassifier):
         return lowest(ends, margin=10.0 * self.tol)
 
     def _ascend(self, A: Array, B: Array, z: Array) -> tuple[Array, list[float], bool]:
-        """Climb the logarithm of the inverse ratio on the sphere, from z.
+        """Climb the logarithm of the inverse ratio on the sphere, from z, up to a kink.
 
-        A step is halved until the ratio falls; where none helps the point is a kink, with samples
-        on the plane, and the climb ends. Where the samples determine a plane, reweighting is tried
-        from there.
+        Where the samples determine a plane, reweighting is tried from there.
         """
         z = z / np.linalg.norm(z)
         history = [l1_ratio(A, B, z)]
@@ -148,10 +146,9 @@ class NPSVM(PlanePairClassifier):
     ) -> tuple[Array, list[float], bool]:
         """Minimise ``mean sqrt((A z)^2 + eps^2) + delta ||z||_p^p`` on ``mean |B z| = 1`` from z.
 
-        Both sums are concave in the squares, so their tangents there are quadratic majorants. The
-        minimiser on the tangent ``g'z = 1`` of the denominator, which is convex, has
-        ``mean |B z| >= 1``: scaling it back lowers both sums. For p at most 1 nearly all weights
-        fall toward zero for good: their columns are left out when most are below the floor.
+        Tangents of both sums in the squares are quadratic majorants; the minimiser on the tangent
+        ``g'z = 1`` of the denominator has ``mean |B z| >= 1``: scaling it back lowers both. For p
+        at most 1 the columns of weights below the floor are left out when they are most.
         """
         columns, size = np.arange(len(z)), len(z)
         z = z / np.abs(B @ z).mean()

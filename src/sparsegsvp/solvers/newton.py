@@ -24,8 +24,7 @@ from .quotient import Bias, ClassCovariances, OneVsRest, Quotient
 # Relative size of what rounding changes of the objective.
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
 _ARMIJO = 1e-4
-# Largest support whose Hessian is formed.
-_MAX_NEWTON = 1000
+_MAX_NEWTON = 1000  # largest support whose Hessian is formed
 # What is added, one after the other, to the diagonal of an indefinite Hessian, relative to it.
 _SHIFTS = np.array([0.0, 0.03, 0.06, 0.18, 0.54, 1.6, 4.8, 15.0, 44.0])
 # The problem on a working set is solved to this part of the tolerance, for the sake of the

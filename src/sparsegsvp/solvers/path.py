@@ -16,18 +16,14 @@ from .newton import Problem, Solution, kkt_residual, minimize, placed, solve, so
 from .penalties import Penalty
 from .quotient import Bias, single_feature_ratios
 
-# Steps of the continuation that leads to a single delta.
-_CONTINUATION = 0.6
-# Relative difference of objectives that counts as another minimum.
-_DISTINCT = 1e-7
-# Tolerance, relative to delta, at which one can tell another minimum.
-_LOOSE = 1e-2
+_CONTINUATION = 0.6  # steps of the continuation that leads to a single delta
+_DISTINCT = 1e-7  # relative difference of objectives that counts as another minimum
+_LOOSE = 1e-2  # tolerance, relative to delta, at which one can tell another minimum
 # Tolerance, relative to the largest delta, of the l1 solutions that reweighting starts from.
 _START = 1e-4
 # What rounding leaves of gradients, which is all there is where the classes do not differ.
 _ROUNDING = 1e-14
-# A quotient that is zero but for rounding.
-_NOTHING_LEFT = 1e-24
+_NOTHING_LEFT = 1e-24  # a quotient that is zero but for rounding
 
 
 class Path:

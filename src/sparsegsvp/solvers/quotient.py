@@ -26,15 +26,13 @@ from .._typing import Float64Array, IntArray
 from ..linalg.moments import ClassMoments, class_moments, standardisation
 from ..linalg.rows import BLOCK, Rows, as_rows
 
-# Relative size of the quotient's dependence on the bias that is rounding.
-_FLAT = 1e-12
+_FLAT = 1e-12  # relative size of the quotient's dependence on the bias that is rounding
 # The distance of the plane from its class mean, in units of the spread, beyond which the
 # bias is taken to run off to infinity.
 _FAR = 1e4
 # Above this ratio of mean to standard deviation, float32 products are accumulated in float64.
 _LARGE_MEAN = 30.0
-# Elements of the blocks of all classes that are kept in memory.
-_MOST_ELEMENTS = 1 << 24
+_MOST_ELEMENTS = 1 << 24  # elements of the blocks of all classes that are kept in memory
 
 Lift = Callable[[Float64Array], Float64Array]
 
