@@ -159,9 +159,9 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
     the features up to the elbow of the sorted :math:`|w|` are kept, and a sample belongs to the
     class whose plane, cut down to these features, is nearer (equation 21).
 
-    It is here for comparison and reproduction. The objective has no minimiser, as the penalty falls
-    when z shrinks and the quotient stays: what is selected depends on the start, the step and the
-    cap on iterations. `GSVPSVM` solves a relative of the problem that has one.
+    For comparison and reproduction: the objective has no minimiser, as the penalty falls when z
+    shrinks and the quotient stays, so what is selected depends on start, step and cap. `GSVPSVM`
+    solves a relative of the problem that has one.
 
     Parameters
     ----------
@@ -171,8 +171,7 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
     delta : float or pair of float, default=(0.1, 0.1)
         Penalty of each plane.
     step_size, eps, max_iter, tol, conventions, prox, backtracking
-        As in `sparsegsvp.solvers.lq_pgd_gsvp`. Without q the conventions agree. Published results
-        were obtained with a fixed step.
+        As in `sparsegsvp.solvers.lq_pgd_gsvp`. Published results had a fixed step.
     random_state : int, RandomState or None, default=42
         Seed of the start, uniform on [0, 1), divided by its norm, the same for both planes.
 
@@ -190,10 +189,9 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
         distances in standardised units.
     mean_, scale_ : ndarray of shape (n_features,)
         The standardisation.
-    history_ : list of dict
-        Of each plane, as in `sparsegsvp.solvers.PGDHistory`.
-    n_iter_, converged_ : int, and ndarray of shape (2,), bool
-        Iterations of the plane that took longer; whether the stopping rule fired before the cap.
+    history_, n_iter_, converged_ : list of dict, int, and ndarray of shape (2,), bool
+        Of each plane, as in `sparsegsvp.solvers.PGDHistory`; iterations of the plane that took
+        longer; whether the stopping rule fired before the cap.
     cycles_ : ndarray of shape (2,), int
         The iteration from which a plane jumps between two points to the end, -1 where it does not.
 

@@ -235,10 +235,8 @@ class BatchCenterer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    batches_, means_ : ndarray of str, and ndarray of shape (n_batches, n_features_in_)
-        The batches of the training rows, and their means.
-    mean_ : ndarray of shape (n_features_in_,)
-        The mean of all training rows.
+    batches_, means_, mean_ : ndarrays
+        The batches of the training rows, their means, and the mean of all training rows.
 
     Examples
     --------

@@ -65,7 +65,7 @@ class DaskRows(Rows):
             place = [np.flatnonzero(_inside(index, self._cols[j])) for j in held]
             v = _task(
                 _centred_columns, [self._chunk(i, j) for j in held], local, place,
-                centers, _compact(codes[rows]), weight[:, rows],
+                centers, codes[rows], weight[:, rows],
             )  # fmt: skip
             parts.append(
                 [
@@ -102,13 +102,12 @@ class DaskRows(Rows):
         self, visit: Visit[State], merge: Merge[State], per_row: Sequence[np.ndarray] = ()
     ) -> State:
         source = self._by_bands()
-        compact = [_compact(array) for array in per_row]
         from dask import delayed
 
         shared = delayed((visit, merge, self._to_check()), pure=False, traverse=False)
         parts = [
             _task(
-                _reduce, shared, [a[rows] for a in compact],
+                _reduce, shared, [array[rows] for array in per_row],
                 *(source._chunk(i, j) for j in range(len(source._cols))),
             )
             for i, rows in enumerate(source._rows)
@@ -120,12 +119,12 @@ class DaskRows(Rows):
     def class_statistics(
         self, codes: IntArray, weight: Float64Array, n_classes: int
     ) -> tuple[Float64Array, Float64Array]:
-        compact, name = _compact(codes), self._to_check()
+        name = self._to_check()
         columns = [
             _tree(
                 Spread.merged,
                 [
-                    _task(_spread, self._chunk(i, j), compact[rows], weight[rows], n_classes, name)
+                    _task(_spread, self._chunk(i, j), codes[rows], weight[rows], n_classes, name)
                     for i, rows in enumerate(self._rows)
                 ],
             )
@@ -148,8 +147,7 @@ class DaskRows(Rows):
             return chunk
         low, high, codes = self._limits
         cols = self._cols[j]
-        limits = (low[:, cols], high[:, cols], _compact(codes[self._rows[i]]))
-        return _task(_clip, chunk, *limits)
+        return _task(_clip, chunk, low[:, cols], high[:, cols], codes[self._rows[i]])
 
     def _each(
         self, method: str, vector: Callable[[slice, slice], Any], exact: bool
@@ -235,25 +233,13 @@ def _inside(index: IntArray, cols: slice) -> np.ndarray:
     return (index >= cols.start) & (index < cols.stop)
 
 
-def _compact(array: Any) -> Any:
-    """Non-negative integers in as few bytes as they need, for they travel with the tasks."""
-    if array.dtype.kind not in "iu" or not len(array) or array.min() < 0:
-        return array
-    return array.astype(np.min_scalar_type(int(array.max())))
-
-
-def _as_index(array: Any) -> Any:
-    """Compact integers as numpy's index type again."""
-    return array.astype(np.intp) if array.dtype.kind in "iu" else array
-
-
 def _ask(chunk: Any, method: str, *args: Any, **options: Any) -> Any:
     """The answer of a chunk to a method of `Rows`."""
     return getattr(as_rows(chunk), method)(*args, **options)
 
 
 def _clip(chunk: Any, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
-    return as_rows(chunk).clipped(low, high, _as_index(codes))
+    return as_rows(chunk).clipped(low, high, codes)
 
 
 def _centred_columns(
@@ -268,7 +254,7 @@ def _centred_columns(
     v = np.empty(weight.shape)
     for chunk, index, at in zip(chunks, local, place):
         v[at] = as_rows(chunk).columns(index).T
-    v -= centers[:, _as_index(codes)]
+    v -= centers[:, codes]
     v *= weight
     return v
 
@@ -281,7 +267,7 @@ def _check(rows: Rows, name: str | None) -> None:
 def _spread(
     chunk: Any, codes: IntArray, weight: Float64Array, n_classes: int, name: str | None
 ) -> Spread:
-    rows, codes = as_rows(chunk), _as_index(codes)
+    rows = as_rows(chunk)
     _check(rows, name)
     total = np.bincount(codes, weight, minlength=n_classes).astype(np.float64)
     mean, variance = rows.class_statistics(codes, weight, n_classes)
@@ -291,7 +277,7 @@ def _spread(
 def _reduce(shared: tuple[Any, Any, str | None], per_row: list[Any], *chunks: Any) -> Any:
     rows, (visit, merge, name) = as_rows(_join(*chunks)), shared
     _check(rows, name)
-    return rows.reduce_rows(visit, merge, [_as_index(array) for array in per_row])
+    return rows.reduce_rows(visit, merge, per_row)
 
 
 def _join(*chunks: Any) -> Any:

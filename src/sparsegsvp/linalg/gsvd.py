@@ -66,9 +66,8 @@ def gsvd(A: ArrayLike, B: ArrayLike) -> GSVDResult:
 
     Notes
     -----
-    Neither A'A nor B'B is formed. With each matrix scaled to norm one, the stacked pair is factored
-    as Q S W' by an SVD, and the blocks of Q get a cosine-sine decomposition, whose angles give
-    small alphas and small betas to rounding. What is zero up to rounding is set to zero.
+    Neither A'A nor B'B is formed: the stacked pair gets an SVD and a cosine-sine decomposition,
+    whose angles give small alphas and betas to rounding.
 
     Examples
     --------

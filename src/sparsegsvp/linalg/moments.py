@@ -27,16 +27,10 @@ class ClassMoments:
 
     Attributes
     ----------
-    classes : ndarray of shape (n_classes,)
-        Sorted labels.
-    counts : ndarray of shape (n_classes,)
-        Number of rows of positive weight in each class.
-    weights : ndarray of shape (n_classes,)
-        Sum of the sample weights in each class; equals `counts` without weights.
-    means : ndarray of shape (n_classes, n_features)
-        Weighted mean of each class.
-    scatters : ndarray of shape (n_classes, n_features, n_features)
-        ``sum_i w_i (x_i - mean)(x_i - mean)'`` of each class.
+    classes, counts, weights : ndarrays of shape (n_classes,)
+        Sorted labels, rows of positive weight in each class, and the sum of their weights.
+    means, scatters : ndarrays of shapes (n_classes, n_features[, n_features])
+        Weighted means, and ``sum_i w_i (x_i - mean)(x_i - mean)'``, of each class.
     feature_names : ndarray of shape (n_features,) or None
         Names of the features, checked when moments are added.
 
@@ -54,8 +48,6 @@ class ClassMoments:
     >>> y = np.array(["a", "a", "b", "b"])
     >>> batches = [ClassMoments.from_data(X[rows], y[rows]) for rows in ([0, 2], [1, 3])]
     >>> pooled = sum(batches)
-    >>> pooled.counts
-    array([2, 2])
     >>> pooled.means
     array([[1., 2.],
            [6., 3.]])
@@ -91,10 +83,6 @@ class ClassMoments:
             Non-negative weights.
         classes : sequence, optional
             The labels to expect, for a batch in which some may be absent.
-
-        Returns
-        -------
-        ClassMoments
         """
         names = names_of(X)
         rows = read_rows(X)

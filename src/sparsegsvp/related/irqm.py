@@ -86,9 +86,8 @@ class IRQM(PlanePairClassifier):
 
     Known of the original are problem, majorant and smoothing. Chosen here: a bias that is not
     penalised; the unit of :math:`\lambda`, by how much the best feature alone raises the quotient
-    :math:`z^T H z / z^T (G + \delta I) z` above that of the bias; three stages of p, from ten times
-    its value; and of two starts, the planes on all features that alone raise the quotient by
-    :math:`\lambda` and on the best one, the better end.
+    above that of the bias; three stages of p, from ten times its value; and the better end of two
+    starts, on all features that alone raise the quotient by :math:`\lambda` and on the best one.
 
     Parameters
     ----------

@@ -53,15 +53,13 @@ class NPSVM(PlanePairClassifier):
               \min_z \ \|A w + e b\|_1 / n_A + \delta \|z\|_p^p
               \ \text{ on } \ \|B w + e b\|_1 / n_B = 1 .
 
-    For the second the classes change roles. No form is convex: of two starts, the plane of GEPSVM
-    and the one across the class means, the lower end is kept. *Without penalty* the procedure is
-    the published ascent on the inverse ratio, its step chosen so that the ratio never rises, and
-    where the samples of the own class determine a plane reweighted least squares after it. With
-    more features than samples any labels allow a ratio of zero: use a penalty.
+    For the second the classes change roles. Of two starts, the plane of GEPSVM and the one across
+    the class means, the lower end is kept. *Without penalty* this is the published ascent, its step
+    chosen so that the ratio never rises, and reweighted least squares after it where the samples
+    determine a plane. With more features than samples any labels allow a ratio of zero.
 
-    *The penalised forms are reconstructions*, as their texts were not at hand. They are known as
-    the penalty added to the numerator of the ratio, which has no minimum for :math:`p \ne 1`, as
-    scaling z changes it; here the denominator fixes the scale.
+    *The penalised forms are reconstructions*, as their texts were not at hand: known is a penalty
+    in the numerator, without a minimum for :math:`p \ne 1`; here the denominator sets the scale.
 
     Parameters
     ----------

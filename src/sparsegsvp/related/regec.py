@@ -143,10 +143,9 @@ class L1ReGEC(PlanePairClassifier):
 
     and for the second the two matrices change places. The original, whose text was not at hand, is
     described as ReGEC's problem with an l1 regularisation. Chosen here: the constraint; a bias free
-    of the l1 term; the ridge :math:`\rho`, without which more features than samples leave the
-    problem unbounded; a lasso on the tangent of the constraint as the step; the unit of
-    :math:`\lambda`, at which w = 0 could not be improved; and of two starts, w = 0 and the plane
-    without the l1 term, the lower end.
+    of the l1 term; the ridge, which keeps the problem bounded; a lasso on the constraint's tangent
+    as the step; the unit of :math:`\lambda`, at which w = 0 could not be improved; and the lower
+    end of two starts, w = 0 and the plane without the l1 term.
 
     Parameters
     ----------

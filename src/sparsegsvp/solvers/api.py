@@ -25,10 +25,8 @@ class GSVPResult:
 
     Attributes
     ----------
-    w : ndarray of shape (n_features,)
-        Unit vector with exact zeros; the mean of B lies on the positive side of the plane.
-    b : float
-        Bias of the plane ``x'w + b = 0``.
+    w, b : ndarray of shape (n_features,) and float
+        The plane ``x'w + b = 0``, w of length 1 with exact zeros, B's mean on the positive side.
     delta, quotient, objective : float
         Strength of the penalty, generalized Rayleigh quotient, and quotient plus penalty.
     kkt_residual : float
@@ -41,10 +39,9 @@ class GSVPResult:
     delta_max : float
         At and above it a single feature is returned, or those of penalty factor 0, and is
         stationary. NaN where delta is 0: that is solved exactly, without a path.
-    clipped : bool
-        The best bias ran off to infinity and was clipped.
-    gap : float
-        How far, relatively, the path downward was above this solution of the path upward.
+    clipped, gap : bool and float
+        Whether the best bias ran off to infinity and was clipped, and how far, relatively, the
+        path downward was above this solution of the path upward.
     """
 
     w: Float64Array = field(repr=False)
@@ -108,9 +105,8 @@ def sparse_gsvp(
     pool : float, default=0.0
         In [0, 1]: 0 keeps each class's own spread, 1 uses the pooled spread for both.
     w0 : array of shape (n_features,), optional
-        Where to start, by default at the best single feature. Unless it is a solution already,
-        the solution it leads to is carried on to smaller penalties and back, and the lower of
-        the two is returned. Not used where delta is 0.
+        Where to start, by default at the best single feature, unless delta is 0. The solution is
+        also carried on to smaller penalties and back, and the lower of the two is returned.
     penalty_factor : array of shape (n_features,) or mapping, optional
         The factors l_f: 0 for features that are always used, infinity for those that never are.
         Or those of some features by the names of A's columns; the others are 1.
@@ -118,10 +114,6 @@ def sparse_gsvp(
         Smoothing of the penalty for q < 1.
     tol, max_iter : float, default=1e-6, and int, default=1000
         The certificate is to be below ``tol * delta_max`` after so many iterations.
-
-    Returns
-    -------
-    GSVPResult
 
     Examples
     --------
@@ -175,10 +167,6 @@ def sparse_gsvp_path(
         Penalties, in any order; solved and returned from the largest to the smallest.
     n_deltas, ratio : int, default=30, and float, default=1e-2
         Without `deltas`: how many, in geometric steps from delta_max to ``ratio * delta_max``.
-
-    Returns
-    -------
-    list of GSVPResult
 
     Examples
     --------

@@ -1,10 +1,9 @@
 r"""One plane at one penalty: Newton's method on a growing set of features.
 
-`minimize` is the loop on a few features. A step of Newton's method is taken on the support and
-the signs of w, with the features that violate the certificate most joining at zero; where that
-does not descend, a proximal gradient step with the length of Barzilai and Borwein. Both are
-accepted only if the objective does not increase. `solve` calls it on a working set, computes the
-gradient over all features, lets violators in, and repeats until none is left.
+`minimize` is the loop on a few features: a step of Newton's method on the support and the signs
+of w, with the worst violators of the certificate joining at zero, or, where that does not descend,
+a proximal gradient step. The objective never increases. `solve` calls it on a working set, computes
+the gradient over all features, lets violators in, and repeats until none is left.
 """
 
 from __future__ import annotations
@@ -21,15 +20,12 @@ from .._validate import warn_constant
 from .penalties import Penalty
 from .quotient import Bias, ClassCovariances, OneVsRest, Quotient
 
-# Relative size of what rounding changes of the objective.
-_ROUNDING = 4 * float(np.finfo(np.float64).eps)
+_ROUNDING = 4 * float(np.finfo(np.float64).eps)  # relative, of the objective
 _ARMIJO = 1e-4
 _MAX_NEWTON = 1000  # largest support whose Hessian is formed
 # What is added, one after the other, to the diagonal of an indefinite Hessian, relative to it.
 _SHIFTS = np.array([0.0, 0.03, 0.06, 0.18, 0.54, 1.6, 4.8, 15.0, 44.0])
-# The problem on a working set is solved to this part of the tolerance, for the sake of the
-# coefficients: Newton converges quadratically, so that costs a step at most.
-_INNER = 0.01
+_INNER = 0.01  # part of the tolerance on a working set; by quadratic convergence, a step at most
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,10 +19,8 @@ from .quotient import Bias, single_feature_ratios
 _CONTINUATION = 0.6  # steps of the continuation that leads to a single delta
 _DISTINCT = 1e-7  # relative difference of objectives that counts as another minimum
 _LOOSE = 1e-2  # tolerance, relative to delta, at which one can tell another minimum
-# Tolerance, relative to the largest delta, of the l1 solutions that reweighting starts from.
-_START = 1e-4
-# What rounding leaves of gradients, which is all there is where the classes do not differ.
-_ROUNDING = 1e-14
+_START = 1e-4  # tolerance, relative to the largest delta, of l1 solutions to be reweighted
+_ROUNDING = 1e-14  # what rounding leaves of gradients where the classes do not differ
 _NOTHING_LEFT = 1e-24  # a quotient that is zero but for rounding
 
 

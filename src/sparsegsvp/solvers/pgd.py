@@ -114,10 +114,6 @@ def l1_pgd_gsvp(
     bias : bool, default=True
         Act as if A and B had a column of ones appended.
 
-    Returns
-    -------
-    PGDResult
-
     Examples
     --------
     >>> import numpy as np
@@ -173,10 +169,6 @@ def lq_pgd_gsvp(
         "weighted" is the paper's step; "exact" the proximal operator of the lq norm itself
         (`lq_prox`), to which eps and conventions mean nothing.
 
-    Returns
-    -------
-    PGDResult
-
     Examples
     --------
     >>> import numpy as np
@@ -222,10 +214,6 @@ def lq_prox(y: Vector, weight: float, q: float) -> Vector:
     y : ndarray
     weight, q : float
         The weight w of the penalty, at least 0, and the exponent, in (0, 1].
-
-    Returns
-    -------
-    ndarray of the shape of y
 
     Examples
     --------

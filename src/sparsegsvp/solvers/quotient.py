@@ -27,11 +27,8 @@ from ..linalg.moments import ClassMoments, class_moments, standardisation
 from ..linalg.rows import BLOCK, Rows, as_rows
 
 _FLAT = 1e-12  # relative size of the quotient's dependence on the bias that is rounding
-# The distance of the plane from its class mean, in units of the spread, beyond which the
-# bias is taken to run off to infinity.
-_FAR = 1e4
-# Above this ratio of mean to standard deviation, float32 products are accumulated in float64.
-_LARGE_MEAN = 30.0
+_FAR = 1e4  # distance of the plane from its class mean, in units of the spread, that is infinite
+LARGE_MEAN = 30.0  # in standard deviations; above, float32 products are accumulated in float64
 _MOST_ELEMENTS = 1 << 24  # elements of the blocks of all classes that are kept in memory
 
 Lift = Callable[[Float64Array], Float64Array]
@@ -94,7 +91,7 @@ class CovariancesOfRows(ClassCovariances):
             variances += statistics[1]
         super().__init__(means, variances, totals / totals.sum(), standardize)
         self._exact = any(part.dtype != np.float64 for part in self._parts) and bool(
-            np.any(np.abs(self.center) * self.inverse > _LARGE_MEAN)
+            np.any(np.abs(self.center) * self.inverse > LARGE_MEAN)
         )
         # rows that count, those of each class side by side
         order = np.argsort(codes, kind="stable")

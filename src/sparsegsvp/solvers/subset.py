@@ -8,11 +8,8 @@ generalized singular value of the two classes, squared, at the best bias, is
 
 The criterion is the sum of r over all pairs of classes. Adding f to P raises D2 by
 ``(num_f,i - num_f,j)^2 / den_f``, num and den being the class means and the variance of f given
-P, so that every candidate is scored exactly; a choice costs one product with the data, which
-gives its covariance with all features, and a rank-one update.
-
-Several training sets of the same rows (the folds of a search, and all rows) go side by side:
-their steps share the product.
+P, so that every candidate is scored exactly; a choice costs one product with the data and a
+rank-one update. Several training sets of the same rows go side by side and share the product.
 """
 
 from __future__ import annotations
@@ -30,19 +27,14 @@ from .._validate import check_integer, check_n_features
 from ..linalg.moments import ClassMoments, names_of, standardisation
 from ..linalg.rows import BLOCK, Rows, read_classes, repetitions, spans
 from .penalties import penalty_factors
+from .quotient import LARGE_MEAN
 
-# Above this ratio of mean to standard deviation, float32 products are accumulated in float64.
-_LARGE_MEAN = 30.0
-# Features up to which the covariances of all of them are formed, where there are more rows.
-_TALL, _TALL_LAZY = 256, 2048
+_TALL, _TALL_LAZY = 256, 2048  # features up to which all covariances are formed of more rows
 # Multiplications that an exact shrinkage may cost, and the features that stand for all above it.
 _EXACT_SHRINKAGE, _SAMPLED = 5e9, 16
-# Features whose covariances are read ahead in a pass, and the bytes these may take.
-_AHEAD, _AHEAD_BYTES = 64, 1 << 28
-# Correlation from which features are listed as stand-ins, and how many at most.
-_STAND_IN, _STAND_INS = 0.8, 10
-# What tau is to Ledoit and Wolf's shrinkage times the logarithm of the number of features.
-_TAU_PAIR, _TAU_MANY = 3.0, 0.3
+_AHEAD, _AHEAD_BYTES = 64, 1 << 28  # features that are read ahead in a pass, and their bytes
+_STAND_IN, _STAND_INS = 0.8, 10  # least correlation of stand-ins, and how many at most
+_TAU_PAIR, _TAU_MANY = 3.0, 0.3  # what tau is to ln(n_features) times Ledoit and Wolf's shrinkage
 
 
 class Covariances:
@@ -147,7 +139,7 @@ class Covariances:
         self._full, self._raw_means = scatter, means
         self.weight = train * weight
         self.weight /= self.weight.sum(axis=1, keepdims=True)
-        far = (np.abs(self.center) > _LARGE_MEAN * self.scale).any()
+        far = (np.abs(self.center) > LARGE_MEAN * self.scale).any()
         self._exact = self.rows.dtype != np.float64 and bool(far)
         self.dtype = np.dtype(np.float64) if self._exact else self.rows.dtype
         self.rounding = 1e-9 if self.dtype == np.float64 else 1e-5
@@ -479,10 +471,8 @@ class SubsetResult:
 
     Attributes
     ----------
-    order : ndarray of int of shape (n_features,)
-        The features in the order of choice: the first j are the panel of size j.
-    quotients : ndarray of shape (n_features,)
-        The criterion after each step.
+    order, quotients : ndarrays of shape (n_features,)
+        The features in the order of choice, and the criterion after each step.
     tau : float
         The floor that was used.
     """
@@ -528,10 +518,6 @@ def subset_gsvp(
         As in `GSVPSVM`.
     sample_weight : array of shape (n_samples,), optional
         Non-negative weights; only their ratios matter.
-
-    Returns
-    -------
-    SubsetResult
 
     Examples
     --------
