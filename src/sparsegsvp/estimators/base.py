@@ -18,7 +18,7 @@ from .._typing import Float64Array, IntArray
 from .._validate import first_few
 from ..linalg.moments import ClassMoments, add_block
 from ..linalg.rows import Rows, is_dask, read_rows, repetitions
-from ..solvers.exact import panel_planes
+from ..solvers.quotient import panel_planes
 from .pipeline import SupportSelector
 
 DECISIONS = ("logistic", "discriminant", "calibrated", "scaled", "distance")

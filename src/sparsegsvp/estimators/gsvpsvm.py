@@ -289,10 +289,6 @@ class GSVPSVM(PathClassifier):
             Of two classes or more, at least two rows each.
         """
         forget_fit(self)
-        self._fit_moments(moments)
-        return self
-
-    def _fit_moments(self, moments: ClassMoments) -> None:
         self._check_parameters()
         if not isinstance(moments, ClassMoments):
             raise ValueError(
@@ -311,6 +307,7 @@ class GSVPSVM(PathClassifier):
                 f'moments hold no rows for decision="{self.decision}", so "discriminant" is '
                 "used: pass it to be rid of this warning, or fit on rows"
             )
+        return self
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
@@ -346,7 +343,7 @@ class GSVPSVM(PathClassifier):
         elif classes is None:
             check_class_sizes(moments.classes, moments.counts)
         if len(moments.counts) >= 2 and (moments.counts >= 2).all():
-            trial._fit_moments(moments)
+            trial.fit_moments(moments)
         forget_fit(self)
         self.__dict__.update(trial.__dict__, moments_=moments)
         return self

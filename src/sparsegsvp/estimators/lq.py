@@ -11,11 +11,10 @@ import numpy as np
 from .._typing import Float64Array, IntArray
 from .._validate import check_choice, check_integer, check_real, forget_fit
 from ..linalg.rows import read_classes
-from ..solvers.exact import panel_planes
 from ..solvers.newton import Problem, Solution
 from ..solvers.path import Path, warn_of
 from ..solvers.penalties import Penalty, penalty_factors
-from ..solvers.quotient import OneVsRest, Part, covariances_of
+from ..solvers.quotient import OneVsRest, Part, covariances_of, panel_planes
 from .base import DECISIONS, PanelClassifier
 from .pgd import elbow_features
 

@@ -59,11 +59,6 @@ def gsvd(A: ArrayLike, B: ArrayLike) -> GSVDResult:
     ----------
     A, B : array-likes of shape (p, m) and (q, m)
 
-    Returns
-    -------
-    GSVDResult
-        U (p, r), V (q, r), alpha (r,), beta (r,) and X (m, r).
-
     Notes
     -----
     Neither A'A nor B'B is formed: the stacked pair gets an SVD and a cosine-sine decomposition,
@@ -127,7 +122,8 @@ class HOGSVDResult(NamedTuple):
     sigma : array of shape (N, r)
         Generalized singular values; the squares of each column sum to one.
     V, lambda_ : arrays of shapes (m, r) and (r,)
-        The shared right factor, of full column rank, and its eigenvalues, ascending.
+        The shared right factor, of full column rank r, the largest entry of a column positive,
+        and its eigenvalues, ascending.
     """
 
     U: list[Array]
@@ -163,12 +159,6 @@ def hogsvd(matrices: Iterable[ArrayLike], *, pi: float | None = None) -> HOGSVDR
     pi : float, optional
         The shift, at least 0. By default 0 if every D_i has full column rank within the row space
         of all (no singular value of Q_i below 1e-4), and 1e-3 otherwise.
-
-    Returns
-    -------
-    HOGSVDResult
-        With r the rank of the stacked matrices, in ascending order of lambda; the largest entry of
-        each column of V is positive.
 
     References
     ----------

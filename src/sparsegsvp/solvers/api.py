@@ -12,11 +12,17 @@ from .._typing import Float64Array, IntArray
 from .._validate import check_integer, check_real
 from ..linalg.moments import ClassMoments
 from ..linalg.rows import read_rows
-from .exact import solve_unpenalized
 from .newton import Problem, Solution, kkt_residual
 from .path import Path, warn_of
 from .penalties import Penalty, penalty_factors
-from .quotient import ClassCovariances, CovariancesOfMoments, OneVsRest, Part, covariances_of
+from .quotient import (
+    ClassCovariances,
+    CovariancesOfMoments,
+    OneVsRest,
+    Part,
+    covariances_of,
+    solve_unpenalized,
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._typing import Float64Array, IntArray
 from .._validate import first_few, warn_caller
-from .exact import solve_unpenalized
 from .newton import Problem, Solution, kkt_residual, minimize, placed, solve, solve_reweighted
 from .penalties import Penalty
-from .quotient import Bias, single_feature_ratios
+from .quotient import Bias, single_feature_ratios, solve_unpenalized
 
 _CONTINUATION = 0.6  # steps of the continuation that leads to a single delta
 _DISTINCT = 1e-7  # relative difference of objectives that counts as another minimum
@@ -80,11 +79,6 @@ class Path:
             last = self.at(float(delta), last)
             # a gradient over all features for every delta would outweigh the data
             path.append(replace(last, gradient=np.empty(0)))
-        self._walk_up(path)
-        return path
-
-    def _walk_up(self, path: list[Solution]) -> None:
-        """Start each point of a path anew from the one below it and keep the better."""
         for index in range(len(path) - 2, -1, -1):
             down = path[index]
             if down.delta >= self._first_above:
@@ -93,6 +87,7 @@ class Path:
             if lower is not None:
                 gap = (down.objective - lower.objective) / abs(lower.objective)
                 path[index] = replace(lower, gradient=np.empty(0), gap=gap)
+        return path
 
     def _lower_from(self, start: Solution, down: Solution) -> Solution | None:
         """A solution at ``down``'s delta with a lower objective, started from ``start``.
