@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
 
-from .._typing import Float64Array, IntArray
+from .._typing import Array, IntArray
 from .._validate import first_few
 from ..linalg.moments import ClassMoments, add_block
 from ..linalg.rows import Rows, is_dask, read_rows, repetitions
@@ -51,7 +51,7 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def distances(self, X: Any) -> Float64Array:
+    def distances(self, X: Any) -> Array:
         """Signed distance of each row to each plane, in standardised units.
 
         Parameters
@@ -66,7 +66,7 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         """
         return self._panel_rows(X).map_rows(self._distances)
 
-    def decision_function(self, X: Any) -> Float64Array:
+    def decision_function(self, X: Any) -> Array:
         """Confidence in each class (n_samples, n_classes), for X as in `distances`.
 
         For two classes (n_samples,), positive for ``classes_[1]``, zero where `predict` changes.
@@ -80,7 +80,7 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         return self.classes_[winner.astype(np.intp)]
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> Float64Array:
+    def predict_proba(self, X: Any) -> Array:
         """Class probabilities (n_samples, n_classes), for equal priors and X as in `distances`.
 
         For a prevalence pi multiply the odds by pi / (1 - pi).
@@ -132,11 +132,11 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         validate_data(self, X._meta if frame else X, reset=False, skip_check_array=True)
         return X.iloc[:, panel] if frame else X[:, panel]
 
-    def _distances(self, columns: Float64Array) -> Float64Array:
+    def _distances(self, columns: Array) -> Array:
         planes = self.planes_[:, self.support_]
         return clip_values(columns, self.limits_) @ planes.T + self.plane_intercepts_
 
-    def _decide(self, columns: Float64Array) -> Float64Array:
+    def _decide(self, columns: Array) -> Array:
         """Decision in scikit-learn's form, of the panel's columns."""
         binary = len(self.classes_) == 2
         if self.decision_ in LINEAR:
@@ -155,11 +155,11 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         order: IntArray,
         rows: Rows,
         codes: IntArray,
-        weight: Float64Array,
-        center: Float64Array,
-        scale: Float64Array,
-        limits: Float64Array | None,
-        planes: tuple[Float64Array, Float64Array] | None = None,
+        weight: Array,
+        center: Array,
+        scale: Array,
+        limits: Array | None,
+        planes: tuple[Array, Array] | None = None,
     ) -> None:
         """Set planes and decision on features ``order``, as chosen, from rows as clipped."""
         place, n_classes = np.argsort(order), len(self.classes_)
@@ -188,10 +188,10 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         self,
         panel: IntArray,
         moments: ClassMoments,
-        center: Float64Array,
-        scale: Float64Array,
-        limits: Float64Array | None,
-        planes: tuple[Float64Array, Float64Array] | None = None,
+        center: Array,
+        scale: Array,
+        limits: Array | None,
+        planes: tuple[Array, Array] | None = None,
     ) -> None:
         """Set the planes on a sorted panel, unless given, from its moments in the units of X."""
         n_classes, m = len(self.classes_), self.n_features_in_
@@ -216,37 +216,33 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         self.plane_intercepts_ = b - (w / scale) @ center
 
     @property
-    def coef_(self) -> Float64Array:
+    def coef_(self) -> Array:
         """Coefficients on X, where the decision is linear in it: nothing is clipped."""
         coef = np.zeros((len(self.intercept_), self.n_features_in_))
         coef[:, self.support_] = self.panel_coef_
         return coef
 
     @property
-    def intercept_(self) -> Float64Array:
+    def intercept_(self) -> Array:
         """Their intercepts."""
         if getattr(self, "decision_", None) not in LINEAR or self.limits_ is not None:
             raise AttributeError("coef_ and intercept_ need a fit, a linear decision and clip=None")
         return self.panel_intercept_
 
 
-def clip_values(columns: Float64Array, limits: Float64Array | None) -> Float64Array:
+def clip_values(columns: Array, limits: Array | None) -> Array:
     """Values moved into the limits (2, n_columns); a zero stays zero, as in training."""
     return columns if limits is None else np.where(columns == 0.0, 0.0, np.clip(columns, *limits))
 
 
-def log_distances(distances: Float64Array, scale: Float64Array) -> Float64Array:
+def log_distances(distances: Array, scale: Array) -> Array:
     """Logarithm of each scaled distance, smoothly floored."""
     return np.log(np.hypot(distances / scale, _FLOOR))
 
 
 def fit_logistic(
-    features: Float64Array,
-    codes: IntArray,
-    n_classes: int,
-    weight: Float64Array,
-    n_samples: int,
-) -> tuple[Float64Array, Float64Array]:
+    features: Array, codes: IntArray, n_classes: int, weight: Array, n_samples: int
+) -> tuple[Array, Array]:
     """Coefficients and intercepts of a ridge logistic regression on standardised features.
 
     Every class counts the same, so probabilities are for equal priors, and all of them together
@@ -267,14 +263,8 @@ def fit_logistic(
 
 
 def read_panel(
-    rows: Rows,
-    codes: IntArray,
-    weight: Float64Array,
-    n_classes: int,
-    size: int,
-    center: Float64Array,
-    mix: Float64Array,
-) -> tuple[ClassMoments, Float64Array, IntArray, Float64Array]:
+    rows: Rows, codes: IntArray, weight: Array, n_classes: int, size: int, center: Array, mix: Array
+) -> tuple[ClassMoments, Array, IntArray, Array]:
     """Class moments of a panel's columns, and rows to fit a decision on, from one pass.
 
     Of at most ``size`` rows a class has an even share, or all where these are fewer. They go by
@@ -297,7 +287,7 @@ def read_panel(
             columns, code, w = columns[order], code[order], w[order]
         return reduce(add, moments), columns, code, w
 
-    def visit(state: Any, block: Float64Array, code: IntArray, w: Float64Array) -> Any:
+    def visit(state: Any, block: Array, code: IntArray, w: Array) -> Any:
         there = w > 0.0
         part = add_block(None, block, code, w, n_classes), block[there], code[there], w[there]
         return merge(part) if state is None else merge(state, part)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from operator import attrgetter
@@ -15,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._typing import Float64Array
+from .._typing import Array
 from .._validate import (
     check_choice,
     check_integer,
@@ -38,7 +37,7 @@ class Training:
 
     classes: np.ndarray
     names: np.ndarray | None
-    factor: Float64Array
+    factor: Array
     covariances: Any
     rows: Any = None
     codes: Any = None
@@ -113,13 +112,11 @@ class GSVPSVM(PathClassifier):
     feature_importances_ : ndarray of shape (n_features_in_,)
         What each feature took from the criterion when it was chosen.
     stand_ins_ : list of list of tuple
-        For each feature of `feature_order_` those that may stand for it, nearest first: index,
-        within-class correlation (0.8 or more in size), and what the criterion loses by the
-        exchange.
-    planes_, plane_intercepts_ : ndarrays of shape (n_classes, n_features_in_) and (n_classes,)
-        One plane per class against the others, the best on the panel, in the units of X.
-    scale_ : ndarray of shape (n_classes,)
-        Class-balanced root mean square distance of the training rows to each plane.
+        Those that may stand for each feature of `feature_order_`, nearest first: index, correlation
+        within classes (0.8 or more in size), and what the criterion loses by the exchange.
+    planes_, plane_intercepts_, scale_ : ndarrays, one row a class
+        One plane per class against the others, the best on the panel, in the units of X, and the
+        class-balanced root mean square distance of the training rows to it.
     tau_, decision_ : float and str
         The floor and the decision in use.
     panel_coef_, panel_intercept_ : ndarrays
@@ -208,7 +205,7 @@ class GSVPSVM(PathClassifier):
         Returns
         -------
         dict of int to GSVPSVM
-            Fitted models by size; this estimator itself is not fitted.
+            Models by size; this estimator itself is not fitted.
         """
         models = self._models(sizes)
         table = self._read(X, y, sample_weight)
@@ -279,9 +276,8 @@ class GSVPSVM(PathClassifier):
         """Fit from per-class moments alone: no rows are needed, and none is clipped.
 
         Sites that cannot share rows share `ClassMoments`, whose sum gives the model of the pooled
-        rows. That protects single rows only as far as averages do: a class of few rows, or two
-        sums that differ by one row, reveal them. A decision that needs rows becomes
-        "discriminant".
+        rows. That protects rows only as averages do: a class of few rows, or two sums that differ
+        by one row, reveal them. A decision that needs rows becomes "discriminant".
 
         Parameters
         ----------
@@ -326,7 +322,8 @@ class GSVPSVM(PathClassifier):
         """
         seen: ClassMoments | None = getattr(self, "moments_", None)
         # a batch that is refused leaves no trace, and can be sent again
-        trial = copy(self)
+        trial = clone(self)
+        trial.__dict__.update(vars(self))
         if seen is None:  # of an earlier `fit`, and perhaps of other features
             forget_fit(trial)
         refuse_dask(X)

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._typing import Float64Array, IntArray
+from .._typing import Array, IntArray
 from .._validate import check_choice, forget_fit, refuse_dask, warn_caller
 from ..linalg.rows import read_classes
 from ..solvers.pgd import Conventions, PGDPlane, PGDResult, Prox, pgd_planes, random_start
@@ -122,10 +122,10 @@ class NearerPlane(ClassifierMixin, SupportSelector):
     """A classifier by the nearer of two planes; not being linear in X, it has no ``coef_``."""
 
     classes_: NDArray[Any]
-    planes_: Float64Array
-    plane_intercepts_: Float64Array
+    planes_: Array
+    plane_intercepts_: Array
 
-    def decision_function(self, X: ArrayLike) -> Float64Array:
+    def decision_function(self, X: ArrayLike) -> Array:
         """Return the distance to the first class's plane minus that to the second's.
 
         It is positive where `predict` gives ``classes_[1]``; 0, a tie, goes to ``classes_[0]``.

@@ -21,7 +21,7 @@ from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from .._typing import BoolArray, Float64Array, IntArray
+from .._typing import Array, BoolArray, IntArray
 from .._validate import check_real, close_names, find_columns, first_few, forget_fit, warn_caller
 
 _BLOCK = 4_000_000  # numbers built at a time
@@ -99,12 +99,12 @@ class PanelPipeline(Pipeline):
         return self._answer("predict", X, params)
 
     @_last_has("predict_proba")
-    def predict_proba(self, X: Any, **params: Any) -> Float64Array:
+    def predict_proba(self, X: Any, **params: Any) -> Array:
         """Return class probabilities, one column a class."""
         return self._answer("predict_proba", X, params)
 
     @_last_has("decision_function")
-    def decision_function(self, X: Any, **params: Any) -> Float64Array:
+    def decision_function(self, X: Any, **params: Any) -> Array:
         """Return the confidence in each class."""
         return self._answer("decision_function", X, params)
 

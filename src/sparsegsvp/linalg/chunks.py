@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._typing import Float64Array, IntArray
+from .._typing import Array, IntArray
 from .rows import Merge, Rows, Spread, State, Visit, as_rows, check_extremes, is_dask
 
 _FAN_IN = 8  # states that are merged by one task
@@ -36,14 +36,14 @@ class DaskRows(Rows):
         self.dtype = X.dtype
         self._rows, self._cols = (_bounds(sizes) for sizes in X.chunks)
         self._chunks = X.to_delayed()
-        self._limits: tuple[Float64Array, Float64Array, IntArray] | None = None
+        self._limits: tuple[Array, Array, IntArray] | None = None
         self._checked = False
 
-    def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
+    def dot(self, v: Array, *, exact: bool = False) -> Array:
         bands = self._each("dot", lambda rows, cols: v[cols], exact)
         return np.concatenate([sum(band) for band in self._compute(bands)])
 
-    def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
+    def tdot(self, u: Array, *, exact: bool = False) -> Array:
         bands = self._each("tdot", lambda rows, cols: u[..., rows], exact)
         columns = [_tree(np.add, list(column)) for column in zip(*bands)]
         return np.concatenate(self._compute(columns), axis=-1)
@@ -51,13 +51,13 @@ class DaskRows(Rows):
     def cross(
         self,
         index: IntArray,
-        centers: Float64Array,
+        centers: Array,
         codes: IntArray,
-        weight: Float64Array,
-        back: Float64Array,
+        weight: Array,
+        back: Array,
         *,
         exact: bool = False,
-    ) -> Float64Array:
+    ) -> Array:
         parts = []
         for i, rows in enumerate(self._rows):
             held = [j for j, cols in enumerate(self._cols) if _inside(index, cols).any()]
@@ -76,7 +76,7 @@ class DaskRows(Rows):
         columns = [_tree(np.add, list(column)) for column in zip(*parts)]
         return np.concatenate(self._compute(columns), axis=-1)
 
-    def columns(self, index: IntArray) -> Float64Array:
+    def columns(self, index: IntArray) -> Array:
         return self.take(index).map_rows(np.array)
 
     def take(self, index: IntArray) -> DaskRows:
@@ -86,7 +86,7 @@ class DaskRows(Rows):
             taken._limits = (low[:, index], high[:, index], codes)
         return taken
 
-    def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
+    def clipped(self, low: Array, high: Array, codes: IntArray) -> Rows:
         """The same chunks, each clipped whenever it is read."""
         rows = self._like(self.array)
         rows._limits = (low, high, codes)
@@ -117,8 +117,8 @@ class DaskRows(Rows):
         return state
 
     def class_statistics(
-        self, codes: IntArray, weight: Float64Array, n_classes: int
-    ) -> tuple[Float64Array, Float64Array]:
+        self, codes: IntArray, weight: Array, n_classes: int
+    ) -> tuple[Array, Array]:
         name = self._to_check()
         columns = [
             _tree(
@@ -238,7 +238,7 @@ def _ask(chunk: Any, method: str, *args: Any, **options: Any) -> Any:
     return getattr(as_rows(chunk), method)(*args, **options)
 
 
-def _clip(chunk: Any, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
+def _clip(chunk: Any, low: Array, high: Array, codes: IntArray) -> Rows:
     return as_rows(chunk).clipped(low, high, codes)
 
 
@@ -246,10 +246,10 @@ def _centred_columns(
     chunks: list[Any],
     local: list[IntArray],
     place: list[IntArray],
-    centers: Float64Array,
+    centers: Array,
     codes: IntArray,
-    weight: Float64Array,
-) -> Float64Array:
+    weight: Array,
+) -> Array:
     """Weighted and centred columns of a band, one a row; their chunks and places are given."""
     v = np.empty(weight.shape)
     for chunk, index, at in zip(chunks, local, place):
@@ -264,9 +264,7 @@ def _check(rows: Rows, name: str | None) -> None:
         check_extremes(float(rows.X.min()), float(rows.X.max()), rows.dtype, name)
 
 
-def _spread(
-    chunk: Any, codes: IntArray, weight: Float64Array, n_classes: int, name: str | None
-) -> Spread:
+def _spread(chunk: Any, codes: IntArray, weight: Array, n_classes: int, name: str | None) -> Spread:
     rows = as_rows(chunk)
     _check(rows, name)
     total = np.bincount(codes, weight, minlength=n_classes).astype(np.float64)

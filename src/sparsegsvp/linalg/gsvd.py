@@ -10,7 +10,7 @@ import scipy.linalg
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
-from .._typing import Float64Array as Array
+from .._typing import Array
 from .._validate import check_real, refuse_dask
 from .rows import check_extremes
 

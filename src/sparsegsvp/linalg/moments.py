@@ -6,7 +6,7 @@ They add up over batches, folds and sites: one pass over the rows is enough.
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
-from .._typing import Float64Array, IntArray
+from .._typing import Array, IntArray
 from .rows import Rows, read_rows
 
 
@@ -22,8 +22,7 @@ from .rows import Rows, read_rows
 class ClassMoments:
     """Counts, means and centred second moments of each class.
 
-    Two sets of moments of the same features are added with ``+``, which gives the moments
-    of the pooled rows, computed stably: the means may be a million times the spread.
+    Two sets of moments of the same features are added, stably, with ``+``.
 
     Attributes
     ----------
@@ -57,19 +56,14 @@ class ClassMoments:
 
     classes: np.ndarray
     counts: IntArray
-    weights: Float64Array
-    means: Float64Array
-    scatters: Float64Array
+    weights: Array
+    means: Array
+    scatters: Array
     feature_names: np.ndarray | None = None
 
     @classmethod
     def from_data(
-        cls,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        *,
-        classes: Sequence[Any] | None = None,
+        cls, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None
     ) -> ClassMoments:
         """Compute the moments of labelled rows in one pass.
 
@@ -193,20 +187,14 @@ def names_of(X: Any) -> np.ndarray | None:
     return names if all(isinstance(name, str) for name in names) else None
 
 
-def class_moments(
-    rows: Rows, codes: IntArray, weight: Float64Array, n_classes: int
-) -> ClassMoments:
+def class_moments(rows: Rows, codes: IntArray, weight: Array, n_classes: int) -> ClassMoments:
     """Moments of rows of the classes 0, 1, ..., in one pass."""
     visit = partial(add_block, n_classes=n_classes)
     return rows.reduce_rows(visit, operator.add, (codes, weight))
 
 
 def add_block(
-    state: ClassMoments | None,
-    block: Float64Array,
-    code: IntArray,
-    weight: Float64Array,
-    n_classes: int,
+    state: ClassMoments | None, block: Array, code: IntArray, weight: Array, n_classes: int
 ) -> ClassMoments:
     """Add the moments of a block of rows, each class centred before it is squared."""
     m = block.shape[1]
@@ -228,8 +216,8 @@ def add_block(
 
 
 def standardisation(
-    center: Float64Array, total: Float64Array, standardize: bool, size: Any = 0.0
-) -> tuple[Any, Float64Array]:
+    center: Array, total: Array, standardize: bool, size: Any = 0.0
+) -> tuple[Any, Array]:
     """Which features vary, and their scales, 1 for constant ones, from mean and variance.
 
     What rounding leaves is no spread; ``size`` is that of the values, where the mean hides it.

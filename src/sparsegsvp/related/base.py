@@ -5,8 +5,7 @@ and the second class, ``z = [w; b]`` is a plane ``x'w + b = 0``, and
 
     G = [A e]'[A e] / n_A ,      H = [B e]'[B e] / n_B .
 
-Both are means per class, so that an unbalanced table tilts no quotient and a ridge means the
-same at every sample size.
+Both are means per class: an unbalanced table tilts no quotient.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags
 
-from .._typing import Float64Array as Array
-from .._typing import IntArray
+from .._typing import Array, IntArray
 from .._validate import (
     check_choice,
     check_integer,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import Float64Array, IntArray
+from .._typing import Array, IntArray
 from .._validate import check_integer, check_real
 from ..linalg.moments import ClassMoments
 from ..linalg.rows import read_rows
@@ -50,7 +50,7 @@ class GSVPResult:
         path downward was above this solution of the path upward.
     """
 
-    w: Float64Array = field(repr=False)
+    w: Array = field(repr=False)
     b: float
     delta: float
     quotient: float
@@ -58,7 +58,7 @@ class GSVPResult:
     kkt_residual: float
     n_iter: int
     converged: bool
-    history: Float64Array = field(repr=False)
+    history: Array = field(repr=False)
     delta_max: float
     clipped: bool = False
     gap: float = 0.0
@@ -149,7 +149,7 @@ def sparse_gsvp(
 def sparse_gsvp_path(
     A: Any,
     B: Any,
-    deltas: Sequence[float] | Float64Array | None = None,
+    deltas: Sequence[float] | Array | None = None,
     *,
     n_deltas: int = 30,
     ratio: float = 1e-2,
@@ -248,7 +248,7 @@ def _covariances(A: Any, B: Any) -> ClassCovariances:
     return covariances_of(parts, 2, standardize=False)
 
 
-def _unit_start(w0: Any, problem: Problem) -> Float64Array:
+def _unit_start(w0: Any, problem: Problem) -> Array:
     """The given start as a unit vector on the features that a plane may use."""
     w = np.array(w0, dtype=np.float64).ravel()
     if w.shape != problem.factors.shape or not np.isfinite(w).all():

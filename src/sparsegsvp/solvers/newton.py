@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-from .._typing import BoolArray, Float64Array, IntArray
+from .._typing import Array, BoolArray, IntArray
 from .._validate import warn_constant
 from .penalties import Penalty
 from .quotient import Bias, ClassCovariances, OneVsRest, Quotient
@@ -37,7 +37,7 @@ class Problem:
     tau: float
     penalty: Penalty
     # the factors l_f of all features: 0 for those in every solution, infinite for those in none
-    factors: Float64Array
+    factors: Array
 
     @cached_property
     def eligible(self) -> BoolArray:
@@ -76,7 +76,7 @@ class Problem:
         """The quotient on some of the features."""
         return Quotient(self.cov, self.plane, self.tau, features)
 
-    def gradient(self, features: IntArray, w: Float64Array, bias: Bias) -> Float64Array:
+    def gradient(self, features: IntArray, w: Array, bias: Bias) -> Array:
         """The quotient's gradient over all features, by one pass over the data."""
         plane, means, r = self.plane, self.cov.means, bias.ratio
         gradient = self.cov.products(features, w, (plane.own - r * plane.other)[None])[0]
@@ -94,24 +94,24 @@ class Solution:
 
     delta: float
     features: IntArray
-    w: Float64Array  # the weights of ``features``, in standardised units; all others are zero
+    w: Array  # the weights of ``features``, in standardised units; all others are zero
     bias: Bias
     objective: float
     kkt_residual: float
     n_iter: int
     history: list[float]
-    gradient: Float64Array  # of all features; empty where it is not needed any more
+    gradient: Array  # of all features; empty where it is not needed any more
     converged: bool
     gap: float = 0.0  # how far the downward path was above this, relative
 
-    def dense(self, n_features: int) -> Float64Array:
+    def dense(self, n_features: int) -> Array:
         """The weights of all features, the other classes on the positive side of the plane."""
         w = np.zeros(n_features)
         w[self.features] = self.bias.sign * self.w
         return w
 
 
-def prox_on_sphere(y: Float64Array, threshold: Float64Array) -> Float64Array:
+def prox_on_sphere(y: Array, threshold: Array) -> Array:
     """Minimise 0.5 ||w - y||^2 + sum threshold_f |w_f| over the unit sphere, exactly."""
     left = np.abs(y) - threshold
     w = np.copysign(np.maximum(left, 0.0), y)
@@ -123,7 +123,7 @@ def prox_on_sphere(y: Float64Array, threshold: Float64Array) -> Float64Array:
     return w
 
 
-def kkt_residual(w: Float64Array, gradient: Float64Array, slopes: Float64Array) -> float:
+def kkt_residual(w: Array, gradient: Array, slopes: Array) -> float:
     """The largest violation of stationarity at a unit vector w, slopes ``s_f = delta l_f p'``.
 
     That is ``|g_f + s_f sign(w_f) - lam w_f|`` where w_f != 0, with ``lam = sum s_f |w_f|``, and
@@ -141,9 +141,7 @@ def kkt_residual(w: Float64Array, gradient: Float64Array, slopes: Float64Array) 
 class Iterate:
     """A unit vector with its objective, slopes of the penalty and certificate."""
 
-    def __init__(
-        self, quotient: Quotient, penalty: Penalty, base: Float64Array, w: Float64Array
-    ) -> None:
+    def __init__(self, quotient: Quotient, penalty: Penalty, base: Array, w: Array) -> None:
         t = np.abs(w)
         self.quotient, self.penalty, self.base = quotient, penalty, base
         self.point = quotient.evaluate(w)
@@ -151,20 +149,20 @@ class Iterate:
         self.slopes = base if penalty.q == 1.0 else base * penalty.slope(t)
 
     @property
-    def w(self) -> Float64Array:
+    def w(self) -> Array:
         return self.point.w
 
     @cached_property
     def residual(self) -> float:
         return kkt_residual(self.w, self.point.gradient, self.slopes)
 
-    def at(self, w: Float64Array) -> Iterate:
+    def at(self, w: Array) -> Iterate:
         """The same problem at another unit vector."""
         return Iterate(self.quotient, self.penalty, self.base, w)
 
 
 def minimize(
-    problem: Problem, delta: float, features: IntArray, w: Float64Array, tol: float, max_iter: int
+    problem: Problem, delta: float, features: IntArray, w: Array, tol: float, max_iter: int
 ) -> tuple[Iterate, list[float]]:
     """Lower the objective on some features from w to a residual of ``tol``; with its history."""
     base = delta * problem.factors[features]
@@ -220,8 +218,8 @@ def _newton_step(it: Iterate, tol: float) -> Iterate | None:
 
 
 def _newton_direction(
-    it: Iterate, at: IntArray, v: Float64Array, total: Float64Array, multiplier: float
-) -> Float64Array | None:
+    it: Iterate, at: IntArray, v: Array, total: Array, multiplier: float
+) -> Array | None:
     """Minus the inverse of the Lagrangian's Hessian, on the tangent space, times ``total``."""
     H = it.quotient.hessian(it.point, at)
     diagonal = H.ravel()[:: len(at) + 1]
@@ -313,20 +311,20 @@ def solve_reweighted(
     return replace(result, n_iter=n_iter + result.n_iter)
 
 
-def _largest(values: Float64Array, least: float, most: int) -> IntArray:
+def _largest(values: Array, least: float, most: int) -> IntArray:
     """Where the values above ``least`` are, the largest first, at most so many."""
     above = np.flatnonzero(values > least)
     return above[np.argsort(-values[above], kind="stable")[:most]]
 
 
-def placed(features: IntArray, w: Float64Array, among: IntArray) -> Float64Array:
+def placed(features: IntArray, w: Array, among: IntArray) -> Array:
     """w on a larger sorted set of features, zero elsewhere."""
     out = np.zeros(len(among))
     out[np.searchsorted(among, features)] = w
     return out
 
 
-def _expected(problem: Problem, delta: float, start: Solution, resting: Float64Array) -> IntArray:
+def _expected(problem: Problem, delta: float, start: Solution, resting: Array) -> IntArray:
     """The support of ``start`` and the features that are likely to join it, in order."""
     # sequential strong rule: slopes change by no more than delta does
     least = max(2.0 - max(start.delta, delta) / delta, 0.0)

@@ -9,7 +9,7 @@ from operator import attrgetter
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._typing import Float64Array, IntArray
+from .._typing import Array, IntArray
 from .._validate import first_few, warn_caller
 from .newton import Problem, Solution, kkt_residual, minimize, placed, solve, solve_reweighted
 from .penalties import Penalty
@@ -59,7 +59,7 @@ class Path:
             results.append(_at_delta(self.problem, delta, self.first))
         return min(results, key=attrgetter("objective"))
 
-    def solve_from(self, delta: float, w: Float64Array) -> Solution:
+    def solve_from(self, delta: float, w: Array) -> Solution:
         """The solution at ``delta`` from a unit vector, then by way of smaller deltas, if lower."""
         first = self._from_start(delta, w)
         if first.history[0] - first.objective <= _DISTINCT * abs(first.objective):
@@ -108,7 +108,7 @@ class Path:
         lower = self._from_start(down.delta, dense)
         return lower if lower.objective < down.objective else None
 
-    def _from_start(self, delta: float, w: Float64Array) -> Solution:
+    def _from_start(self, delta: float, w: Array) -> Solution:
         features = np.flatnonzero(w)
         # of no feature more is expected: the certificate will name them
         start = replace(
@@ -178,7 +178,7 @@ def _at_delta(problem: Problem, delta: float, first: Solution) -> Solution:
     return replace(first, delta=delta, objective=objective, history=[objective])
 
 
-def _sparsest(problem: Problem, ratios: Float64Array) -> tuple[IntArray, Float64Array, Bias]:
+def _sparsest(problem: Problem, ratios: Array) -> tuple[IntArray, Array, Bias]:
     """The best plane on the features without a penalty or, without any, on a single feature."""
     features = problem.free
     if len(features):

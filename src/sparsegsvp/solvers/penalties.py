@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import Float64Array
+from .._typing import Array
 from .._validate import check_real, close_names, find_columns, first_few
 
 
@@ -23,7 +23,7 @@ class Penalty:
         check_real("q", self.q, above=0, most=1)
         check_real("eps", self.eps, above=0)
 
-    def value(self, t: Float64Array) -> Float64Array:
+    def value(self, t: Array) -> Array:
         """p(t), elementwise."""
         return t if self.q == 1.0 else (t + self.eps) ** self.q - self.eps**self.q
 
@@ -31,12 +31,12 @@ class Penalty:
         """p'(t), elementwise; at 0 what the gradient of a feature at zero is compared with."""
         return self.q * (t + self.eps) ** (self.q - 1.0)
 
-    def curvature(self, t: Float64Array) -> Float64Array:
+    def curvature(self, t: Array) -> Array:
         """p''(t), elementwise."""
         return self.q * (self.q - 1.0) * (t + self.eps) ** (self.q - 2.0)
 
 
-def penalty_factors(given: Any, n_features: int, names: Any = None) -> Float64Array:
+def penalty_factors(given: Any, n_features: int, names: Any = None) -> Array:
     """Return the factors of all features, checked; given for each, or by name, for some."""
     if given is None:
         return np.ones(n_features)

@@ -4,11 +4,9 @@ For class matrices A and B and z = [w; b], with a column of ones for the bias b,
 
     h(z) = r(z) + delta * penalty(z),     r(z) = ||A w + b||^2 / ||B w + b||^2
 
-is lowered by y = z - step * grad r(z), followed by a proximal step. Kept as published: r does not
-change when z is scaled while the penalty shrinks with z, so h has no minimiser, and where the
-iteration stops depends on the start, the step and the cap.
-
-U. O. Ugwu and M. Kirby, arXiv:2410.03978 (2024).
+is lowered by y = z - step * grad r(z), followed by a proximal step (U. O. Ugwu and M. Kirby,
+arXiv:2410.03978, 2024). As published: r does not change when z is scaled while the penalty shrinks
+with z, so h has no minimiser, and where it stops depends on the start, the step and the cap.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh, lstsq
 
-from .._typing import Float64Array, IntArray
+from .._typing import Array, IntArray
 from .._validate import warn_caller
 from ..linalg.gsvd import gsvd
 from ..linalg.moments import ClassMoments, class_moments, standardisation
@@ -36,7 +36,7 @@ _FAR = 1e4  # distance of the plane from its class mean, in units of the spread,
 LARGE_MEAN = 30.0  # in standard deviations; above, float32 products are accumulated in float64
 _MOST_ELEMENTS = 1 << 24  # elements of the blocks of all classes that are kept in memory
 
-Lift = Callable[[Float64Array], Float64Array]
+Lift = Callable[[Array], Array]
 
 
 class Part(NamedTuple):
@@ -44,7 +44,7 @@ class Part(NamedTuple):
 
     rows: Rows
     codes: IntArray
-    weight: Float64Array
+    weight: Array
 
 
 class ClassCovariances:
@@ -53,9 +53,7 @@ class ClassCovariances:
     n_samples: int
     max_block: int  # the number of features up to which blocks are formed
 
-    def __init__(
-        self, means: Float64Array, variances: Float64Array, share: Float64Array, standardize: bool
-    ) -> None:
+    def __init__(self, means: Array, variances: Array, share: Array, standardize: bool) -> None:
         self.share = share
         self.center = share @ means
         total = share @ (variances + (means - self.center) ** 2)
@@ -64,11 +62,11 @@ class ClassCovariances:
         self.means = (means - self.center) * self.inverse
         self.variances = variances * self.inverse**2
 
-    def blocks(self, features: IntArray, coef: Float64Array) -> Float64Array:
+    def blocks(self, features: IntArray, coef: Array) -> Array:
         """``sum_k coef_k Cov_k`` between these features, for each row of `coef`."""
         raise NotImplementedError
 
-    def products(self, features: IntArray, w: Float64Array, coef: Float64Array) -> Float64Array:
+    def products(self, features: IntArray, w: Array, coef: Array) -> Array:
         """``sum_k coef_k Cov_k w`` for all features, w on `features`, for each row of `coef`."""
         raise NotImplementedError
 
@@ -113,7 +111,7 @@ class CovariancesOfRows(ClassCovariances):
         self._columns = np.empty((0, self.n_samples))
         self._gram = np.empty((n_classes, 0, 0))
 
-    def _read(self, features: IntArray) -> Float64Array:
+    def _read(self, features: IntArray) -> Array:
         """Standardised columns, one in a row, those rows of X that count."""
         out = np.concatenate([part.columns(features) for part in self._parts])[self._order].T
         out -= self.center[features, None]
@@ -142,13 +140,13 @@ class CovariancesOfRows(ClassCovariances):
             self._n_cached = size
         return self._place[features]
 
-    def blocks(self, features: IntArray, coef: Float64Array) -> Float64Array:
+    def blocks(self, features: IntArray, coef: Array) -> Array:
         at = self._extend(features)
         flat = (at[:, None] * self._gram.shape[1] + at).ravel()
         classes = self._gram.reshape(len(self._gram), -1).take(flat, axis=1)
         return (coef @ classes).reshape(len(coef), len(at), len(at))
 
-    def products(self, features: IntArray, w: Float64Array, coef: Float64Array) -> Float64Array:
+    def products(self, features: IntArray, w: Array, coef: Array) -> Array:
         at = self._place[features]
         if (at >= 0).all():
             projected = w @ self._columns[at]
@@ -182,7 +180,7 @@ class CovariancesOfRows(ClassCovariances):
         weight = self._weight * self.share[self._codes]
         moments = class_moments(as_rows(vectors * root), self._codes, weight, len(self.share))
 
-        def lift(u: Float64Array) -> Float64Array:
+        def lift(u: Array) -> Array:
             coordinates = vectors @ (u / root)
             return np.concatenate([self._read(part) @ coordinates for part in parts])
 
@@ -201,10 +199,10 @@ class CovariancesOfMoments(ClassCovariances):
         self._cov = covariances * self.inverse
         self._cov *= self.inverse[:, None]
 
-    def blocks(self, features: IntArray, coef: Float64Array) -> Float64Array:
+    def blocks(self, features: IntArray, coef: Array) -> Array:
         return np.tensordot(coef, self._cov[:, features[:, None], features], axes=1)
 
-    def products(self, features: IntArray, w: Float64Array, coef: Float64Array) -> Float64Array:
+    def products(self, features: IntArray, w: Array, coef: Array) -> Array:
         # symmetric, so rows serve as columns, and rows are contiguous
         return coef @ (w @ self._cov[:, features])
 
@@ -224,16 +222,16 @@ def covariances_of(parts: Sequence[Part], n_classes: int, *, standardize: bool) 
 class OneVsRest:
     """Weights of class covariances and means in the quotient of one class against the rest."""
 
-    own: Float64Array  # of the class covariances in the numerator
-    other: Float64Array  # and in the denominator
-    own_mean: Float64Array  # of the class means
-    other_mean: Float64Array
+    own: Array  # of the class covariances in the numerator
+    other: Array  # and in the denominator
+    own_mean: Array  # of the class means
+    other_mean: Array
     # contrasts E of the class means M such that the spread of the other classes' means adds
     # (E M)'(E M) to the denominator; for two classes one row of zeros
-    between: Float64Array
+    between: Array
 
     @classmethod
-    def of_class(cls, i: int, share: Float64Array, pool: float) -> OneVsRest:
+    def of_class(cls, i: int, share: Array, pool: float) -> OneVsRest:
         """The weights for class i, given each class's share of the total weight and ``pool``."""
         k = len(share)
         unit = np.eye(k)[i]
@@ -276,7 +274,7 @@ def best_bias(a: float, c: float, d: float) -> Bias:
     return Bias((a + t * t) / denominator, t, t + d, denominator, clipped)
 
 
-def single_feature_ratios(cov: ClassCovariances, plane: OneVsRest, tau: float) -> Float64Array:
+def single_feature_ratios(cov: ClassCovariances, plane: OneVsRest, tau: float) -> Array:
     """The quotient of every feature by itself at its best bias; infinite for constant features.
 
     With a, c and d as in `best_bias` it is the smaller root of ``c r^2 - (a + c + d^2) r + a``.
@@ -293,10 +291,10 @@ def single_feature_ratios(cov: ClassCovariances, plane: OneVsRest, tau: float) -
 class Point(NamedTuple):
     """A unit vector with the quotient's best bias and gradient there."""
 
-    w: Float64Array
+    w: Array
     bias: Bias
-    gradient: Float64Array
-    spread: Float64Array  # D w
+    gradient: Array
+    spread: Array  # D w
 
 
 class Quotient:
@@ -310,12 +308,12 @@ class Quotient:
         self.own_mean, self.other_mean = plane.own_mean @ means, plane.other_mean @ means
         self._coef = np.array((plane.own, plane.other))
         self._between = plane.between @ means
-        self.pair: Float64Array | None = None
+        self.pair: Array | None = None
         if len(features) <= cov.max_block:
             self.pair = cov.blocks(features, self._coef)
             self.pair[1] += self._between.T @ self._between
 
-    def products(self, w: Float64Array) -> Float64Array:
+    def products(self, w: Array) -> Array:
         """N w and D w, as rows."""
         if self.pair is not None:
             return self.pair @ w
@@ -323,7 +321,7 @@ class Quotient:
         out[1] += (self._between @ w) @ self._between
         return out
 
-    def evaluate(self, w: Float64Array) -> Point:
+    def evaluate(self, w: Array) -> Point:
         """Best bias, quotient and gradient at a unit vector w.
 
         Of the scale-free quotient, so by Euler's theorem w'g = 0 unless the bias was clipped.
@@ -342,7 +340,7 @@ class Quotient:
         gradient *= 2.0 / bias.denominator
         return Point(w, bias, gradient, other)
 
-    def hessian(self, point: Point, at: IntArray) -> Float64Array:
+    def hessian(self, point: Point, at: IntArray) -> Array:
         """Second derivative of the scale-free quotient on the features ``at``, bias eliminated.
 
         With f = a / c it is ``(a'' - f c'' - f' (c')' - c' (f')') / c``; the row of the bias goes
@@ -374,7 +372,7 @@ class Quotient:
 
 def solve_unpenalized(
     cov: ClassCovariances, plane: OneVsRest, tau: float, features: IntArray
-) -> tuple[Float64Array, Bias] | None:
+) -> tuple[Array, Bias] | None:
     """Unit normal and bias of the best plane on some features; None where it is at infinity."""
     reduced = cov.row_space(features) if tau > 0.0 else None
     if reduced is None:
@@ -391,8 +389,8 @@ def solve_unpenalized(
 
 
 def panel_planes(
-    means: Float64Array, covariances: Float64Array, share: Float64Array, tau: float, pool: float
-) -> tuple[Float64Array, Float64Array]:
+    means: Array, covariances: Array, share: Array, tau: float, pool: float
+) -> tuple[Array, Array]:
     """Unit normals (n_classes, n_selected) and biases of each class's best plane on a panel.
 
     The other classes are on the positive side. A plane lies at infinity where its class is the
@@ -425,8 +423,8 @@ def panel_planes(
 
 
 def _best_plane(
-    spreads: Float64Array, means: Float64Array, plane: OneVsRest, tau: float
-) -> tuple[Float64Array, Bias] | None:
+    spreads: Array, means: Array, plane: OneVsRest, tau: float
+) -> tuple[Array, Bias] | None:
     """Unit normal and bias of the best plane, None where it has no finite bias."""
     own_mean, other_mean = plane.own_mean @ means, plane.other_mean @ means
     between = plane.between @ means
@@ -454,7 +452,7 @@ def _best_plane(
     return w, bias
 
 
-def _factor(cov: Float64Array, mean: Float64Array) -> Float64Array:
+def _factor(cov: Array, mean: Array) -> Array:
     """F with F'F = [[cov + mean mean', mean], [mean', 1]]."""
     values, vectors = eigh(cov)
     # the root of what rounding leaves of a zero would count as a dimension

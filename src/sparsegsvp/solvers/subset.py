@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from .._typing import BoolArray, Float64Array, IntArray
+from .._typing import Array, BoolArray, IntArray
 from .._validate import check_integer, check_n_features
 from ..linalg.moments import ClassMoments, names_of, standardisation
 from ..linalg.rows import BLOCK, Rows, read_classes, repetitions, spans
@@ -48,13 +48,13 @@ class Covariances:
 
     dtype = np.dtype(np.float64)
     rounding = 1e-9  # gains that differ by less are ties
-    _full: Float64Array | None  # of all features, in the units of X
+    _full: Array | None  # of all features, in the units of X
 
     def __init__(
         self,
         rows: Rows,
         codes: IntArray,
-        weight: Float64Array,
+        weight: Array,
         n_classes: int,
         *,
         clip: float | None = None,
@@ -62,7 +62,7 @@ class Covariances:
     ) -> None:
         (n, m), self._scaled = rows.shape, standardize
         self.codes, self._sample_weight, self._times = codes, weight, repetitions(weight)
-        self.limits: Float64Array | None = None  # of what is clipped, over all classes
+        self.limits: Array | None = None  # of what is clipped, over all classes
         mean, variance = rows.class_statistics(codes, weight, n_classes)
         # where a table is tall, one more pass gives means, variances and covariances
         most = _TALL_LAZY if rows.lazy else _TALL
@@ -110,7 +110,7 @@ class Covariances:
         cells: IntArray,
         of_class: IntArray,
         inside: BoolArray,
-        statistics: tuple[Float64Array, Float64Array] | None = None,
+        statistics: tuple[Array, Array] | None = None,
     ) -> None:
         """Take training sets; cells of rows make them up, ``inside`` (n_sets, n_cells)."""
         weight, n_classes = self._sample_weight, len(self._pilot)
@@ -143,14 +143,14 @@ class Covariances:
         self._exact = self.rows.dtype != np.float64 and bool(far)
         self.dtype = np.dtype(np.float64) if self._exact else self.rows.dtype
         self.rounding = 1e-9 if self.dtype == np.float64 else 1e-5
-        self._ahead: dict[tuple[int, int], Float64Array] = {}
+        self._ahead: dict[tuple[int, int], Array] = {}
 
     def _standardize(
         self,
-        share: Float64Array,
-        n_samples: Float64Array,
-        means: Float64Array,
-        within: Float64Array,
+        share: Array,
+        n_samples: Array,
+        means: Array,
+        within: Array,
         standardize: bool,
         size: Any = 0.0,
     ) -> None:
@@ -164,15 +164,13 @@ class Covariances:
         self.means, self.within = apart * self.inverse[:, None], within * self.inverse**2
 
     def _scatter(
-        self, cells: IntArray, of_class: IntArray, inside: BoolArray, total: Float64Array
-    ) -> tuple[Float64Array, Float64Array]:
+        self, cells: IntArray, of_class: IntArray, inside: BoolArray, total: Array
+    ) -> tuple[Array, Array]:
         """Means of cells and each set's products about the first class means, from one pass."""
         patterns, of_pattern = np.unique(inside, axis=1, return_inverse=True)
         of_pattern, centers = of_pattern.reshape(-1), self._pilot[of_class]
 
-        def visit(
-            state: Any, block: Float64Array, cell: IntArray, w: Float64Array
-        ) -> tuple[Float64Array, Float64Array]:
+        def visit(state: Any, block: Array, cell: IntArray, w: Array) -> tuple[Array, Array]:
             m = block.shape[1]
             sums, products = state or (np.zeros_like(centers), np.zeros((patterns.shape[1], m, m)))
             centred, member = block - centers[cell], np.zeros((len(centers), len(cell)))
@@ -184,14 +182,14 @@ class Covariances:
                 product += part.T @ part  # a matrix with itself: symmetric to the last bit
             return sums, products
 
-        def merge(a: Any, b: Any) -> tuple[Float64Array, Float64Array]:
+        def merge(a: Any, b: Any) -> tuple[Array, Array]:
             return a[0] + b[0], a[1] + b[1]
 
         sums, products = self.rows.reduce_rows(visit, merge, (cells, self._sample_weight))
         mean = centers + sums / np.where(total > 0.0, total, 1.0)[:, None]
         return mean, np.tensordot(patterns.astype(np.float64), products, axes=1)
 
-    def at(self, features: IntArray, likely: Float64Array) -> Float64Array:
+    def at(self, features: IntArray, likely: Array) -> Array:
         """Covariance of a feature of each set with all; where a pass is costly, of likely ones."""
         sets = np.arange(len(features))
         if self._full is not None:
@@ -203,7 +201,7 @@ class Covariances:
             raw = self._read(sets, features)
         return raw * self.inverse[sets, features][:, None] * self.inverse
 
-    def _read_ahead(self, features: IntArray, likely: Float64Array) -> Float64Array:
+    def _read_ahead(self, features: IntArray, likely: Array) -> Array:
         wanted = list(enumerate(features.tolist()))
         if any(key not in self._ahead for key in wanted):
             n_sets, m = likely.shape
@@ -217,7 +215,7 @@ class Covariances:
             self._ahead.update(zip(missing, self._read(sets, index)))
         return np.stack([self._ahead[key] for key in wanted])
 
-    def _read(self, sets: IntArray, features: IntArray) -> Float64Array:
+    def _read(self, sets: IntArray, features: IntArray) -> Array:
         """Raw covariances of features, each of a set, with all features, in one pass."""
         centers = self._raw_means[sets, :, features]
         back = (centers * self.share[sets])[:, None] @ self._raw_means[sets]
@@ -225,7 +223,7 @@ class Covariances:
             features, centers, self.codes, self.weight[sets], back[:, 0], exact=self._exact
         )
 
-    def size(self) -> tuple[Float64Array, Float64Array]:
+    def size(self) -> tuple[Array, Array]:
         """Trace of each set's covariance matrix, and sum of its squared entries, in common units.
 
         Exact where that is affordable, else from some features, evenly spaced by variance.
@@ -254,7 +252,7 @@ class Covariances:
         return trace, square
 
     @cached_property
-    def _gram(self) -> Float64Array:
+    def _gram(self) -> Array:
         """Products of all rows with each other, in units of all of them: no copy of X."""
         n, m = self.rows.shape
         gram = np.zeros((n, n))
@@ -266,14 +264,14 @@ class Covariances:
             gram += block @ block.T
         return gram
 
-    def row_values(self) -> Float64Array:
+    def row_values(self) -> Array:
         """A number of each row by its content, whatever the order and units of the columns."""
         weights = np.cos(100.0 * (self.share[0] @ self.means[0] ** 2)) * self.inverse[0]
         value = self.rows.dot(weights, exact=True) - weights @ self.center[0]
         return np.round(value / (np.abs(value).max() or 1.0), 11)
 
 
-def default_tau(covariances: Covariances) -> Float64Array:
+def default_tau(covariances: Covariances) -> Array:
     """The floor of each training set: ``c ln(m) intensity / (1 - intensity) * mean variance``.
 
     The intensity is Ledoit and Wolf's in its Rao-Blackwell form (Chen, Wiesel, Eldar and Hero
@@ -295,19 +293,19 @@ class Path:
     """A forward selection: its first j features are the panel of size j."""
 
     order: IntArray  # the features as they were chosen, (k,)
-    quotients: Float64Array  # the criterion before the first and after each step, (k + 1,)
-    pivots: Float64Array  # variance of each feature given those before it, with tau
-    lower: Float64Array  # unit triangle: lower @ diag(pivots) @ lower.T is S + tau I of the panel
-    levels: Float64Array  # class means of each feature given those before it, (k, n_classes)
-    center: Float64Array  # of the panel's features, in the units of X
-    scale: Float64Array
+    quotients: Array  # the criterion before the first and after each step, (k + 1,)
+    pivots: Array  # variance of each feature given those before it, with tau
+    lower: Array  # unit triangle: lower @ diag(pivots) @ lower.T is S + tau I of the panel
+    levels: Array  # class means of each feature given those before it, (k, n_classes)
+    center: Array  # of the panel's features, in the units of X
+    scale: Array
     tau: float
-    within: Float64Array
+    within: Array
     # features that correlate with the panel's, their covariances with the panel given the
     # features before (k, n_near), variances and class means
-    near: tuple[IntArray, Float64Array, Float64Array, Float64Array]
+    near: tuple[IntArray, Array, Array, Array]
 
-    def predictions(self, columns: Float64Array) -> IntArray:
+    def predictions(self, columns: Array) -> IntArray:
         """The class that scores highest with every size, (k, n), of columns in units of X.
 
         A feature adds ``level_i / pivot * (innovation - level_i / 2)`` to the score of class i.
@@ -322,7 +320,7 @@ class Path:
             out[:, span] = np.cumsum(steps, axis=0, out=steps).argmax(axis=2)
         return out
 
-    def scores(self, k: int) -> tuple[Float64Array, Float64Array]:
+    def scores(self, k: int) -> tuple[Array, Array]:
         """Weights (n_classes, k) and offsets of the class scores of size k, in units of X."""
         lower = self.lower[:k, :k]
         weights = solve_triangular(
@@ -333,7 +331,7 @@ class Path:
         weights = weights / self.scale[:k]
         return weights, offsets - weights @ self.center[:k]
 
-    def pair_gains(self) -> Float64Array:
+    def pair_gains(self) -> Array:
         """What each feature takes from the quotient of each pair of classes, (k, n_pairs)."""
         i, j = np.triu_indices(self.levels.shape[1], 1)
         steps = (self.levels[:, i] - self.levels[:, j]) ** 2 / self.pivots[:, None]
@@ -381,21 +379,20 @@ class Path:
         return out
 
 
-def _quotient(distance: Float64Array) -> Float64Array:
+def _quotient(distance: Array) -> Array:
     """r of a pair of classes whose squared distance is D2, without cancellation."""
     return 2.0 / (distance + 2.0 + np.sqrt(distance * (distance + 4.0)))
 
 
 def forward(
-    covariances: Covariances,
+    cov: Covariances,
     n_features: int,
     *,
     tau: float | None = None,
     max_correlation: float = 0.9,
-    penalty_factor: Float64Array | None = None,
+    penalty_factor: Array | None = None,
 ) -> list[Path]:
     """Select features one by one in every training set; of equal gains the lowest index wins."""
-    cov = covariances
     n_sets, n_classes, m = cov.means.shape
     sets = np.arange(n_sets)
     taus = default_tau(cov) if tau is None else np.full(n_sets, float(tau))
@@ -450,9 +447,7 @@ def forward(
     return paths
 
 
-def _gains(
-    num: Float64Array, den: Float64Array, distance: Float64Array, i: IntArray, j: IntArray
-) -> Float64Array:
+def _gains(num: Array, den: Array, distance: Array, i: IntArray, j: IntArray) -> Array:
     """What each candidate takes from the criterion, (n_sets, n_features)."""
     n_sets, m = den.shape
     out = np.repeat(_quotient(distance).sum(axis=1)[:, None], m, axis=1)
@@ -478,7 +473,7 @@ class SubsetResult:
     """
 
     order: IntArray
-    quotients: Float64Array
+    quotients: Array
     tau: float
 
 
@@ -539,7 +534,7 @@ def subset_gsvp(
 
 
 def check_panel(
-    n_features: Any, varying: BoolArray, factor: Float64Array, least: int | None = None
+    n_features: Any, varying: BoolArray, factor: Array, least: int | None = None
 ) -> int:
     """Return how many features can be selected; ``least`` is the smallest of several numbers."""
     check_integer("n_features", n_features, least=1)
