@@ -36,7 +36,7 @@ from sparsegsvp import GSVPSVM, GSVPSVMCV, subset_gsvp
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.estimators import decision as decision_module
 from sparsegsvp.estimators import gsvpsvm_cv as search_module
-from sparsegsvp.estimators.decision import DECISIONS
+from sparsegsvp.estimators.base import DECISIONS
 from sparsegsvp.metrics import nogueira_stability
 from sparsegsvp.solvers import subset as subset_module
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Float64Array = NDArray[np.float64]
+Array = Float64Array  # as the mathematics calls it
 IntArray = NDArray[np.intp]
 BoolArray = NDArray[np.bool_]
 

@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sparsegsvp
 from sparsegsvp import GSVPSVM, GSVPSVMCV, Panel
-from sparsegsvp.estimators.decision import DECISIONS
+from sparsegsvp.estimators.base import DECISIONS
 
 
 # the tables of the checks have fewer features than the default panel

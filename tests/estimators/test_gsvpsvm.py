@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from sparsegsvp import GSVPSVM, ClassMoments, subset_gsvp
 from sparsegsvp.datasets import make_planted
-from sparsegsvp.estimators.decision import DECISIONS, LINEAR, PROBABILISTIC
+from sparsegsvp.estimators.base import DECISIONS, LINEAR, PROBABILISTIC
 
 # --- sizes -------------------------------------------------------------------------------
 
@@ -288,6 +288,8 @@ def test_moments_and_batches_give_the_model_of_the_rows(table, same_model) -> No
     for rows in np.array_split(np.random.default_rng(0).permutation(len(y)), 6):
         batches.partial_fit(X[rows], labels[rows], classes=np.unique(labels))
     same_model(batches, expected, X)
+    near = [[[f for f, *_ in others] for others in m.stand_ins_] for m in (batches, expected)]
+    assert near[0] == near[1]  # of the last batch, not of an earlier one
     refused = {**batches.__dict__}
     with pytest.raises(ValueError, match="not in classes"):
         batches.partial_fit(X[:3], ["a", "b", "z"])

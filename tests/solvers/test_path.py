@@ -109,7 +109,7 @@ def test_the_way_up_repairs_and_never_raises(classes, monkeypatch):
         A, B = classes(25, 40, seed=seed, shift=0.3)
         both = sparse_gsvp_path(A, B, n_deltas=10, tau=0.02)
         with monkeypatch.context() as context:
-            context.setattr(Path, "_walk_up", lambda self, path: None)
+            context.setattr(Path, "_lower_from", lambda self, start, down: None)
             down = sparse_gsvp_path(A, B, n_deltas=10, tau=0.02)
         for one, two in zip(down, both, strict=True):
             gap = (one.objective - two.objective) / two.objective

@@ -1,32 +1,37 @@
-"""`PanelClassifier`: what a fitted panel with planes does, whatever has selected it."""
+"""`PanelClassifier`: a fitted panel with planes and a decision, whatever has selected it."""
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, softmax
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names, check_is_fitted, validate_data
 
-from .._typing import Float64Array, IntArray
+from .._typing import Array, IntArray
 from .._validate import first_few
-from ..linalg.moments import ClassMoments
+from ..linalg.moments import ClassMoments, add_block
 from ..linalg.rows import Rows, is_dask, read_rows, repetitions
-from ..solvers.exact import panel_planes
-from .decision import (
-    LINEAR,
-    PROBABILISTIC,
-    SAMPLE,
-    fit_logistic,
-    log_distances,
-    margins,
-    probabilities,
-    read_panel,
-    winners,
-)
+from ..solvers.quotient import panel_planes
 from .pipeline import SupportSelector
 
+DECISIONS = ("logistic", "discriminant", "calibrated", "scaled", "distance")
+LINEAR = ("logistic", "discriminant")  # decisions that are linear in the panel's columns
+PROBABILISTIC = ("logistic", "discriminant", "calibrated")  # decisions that have probabilities
+SAMPLE = 20_000  # rows that a logistic regression is fitted on, at most
+
+# Scaled distances below this are all "on the plane"; their logarithm must not run away.
+_FLOOR = 0.05
+# Inverse strength of the ridge, for two classes and for more (docs/panels.md).
+_STRENGTH_PAIR, _STRENGTH_MANY = 0.3, 1.0
+# Coefficients up to which the matrix of second derivatives is formed, which is exact and fast.
+_FEW = 400
 # The planes on a panel: floor on squared distances, share of the pooled spread.
 TAU, POOL = 1.0, 0.5
 
@@ -46,46 +51,44 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def distances(self, X: Any) -> Float64Array:
+    def distances(self, X: Any) -> Array:
         """Signed distance of each row to each plane, in standardised units.
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            A Dask array or data frame is read once, chunk by chunk. To a model fitted on a data
-            frame, one that holds the panel's columns in their order is enough.
+        X : array, sparse matrix, data frame or Dask collection of shape (n_samples, n_features)
+            To a model of a data frame, one with the panel's columns in their order is enough.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            ``X @ planes_.T + plane_intercepts_``, read off the selected columns alone; values
-            beyond ``limits_`` count as the limit.
+            ``X @ planes_.T + plane_intercepts_``, values beyond ``limits_`` counting as the limit.
         """
         return self._panel_rows(X).map_rows(self._distances)
 
-    def decision_function(self, X: Any) -> Float64Array:
-        """Confidence in each class, for X as in `distances`.
+    def decision_function(self, X: Any) -> Array:
+        """Confidence in each class (n_samples, n_classes), for X as in `distances`.
 
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes positive for ``classes_[1]``, and zero where `predict` changes;
-            otherwise one column per class.
+        For two classes (n_samples,), positive for ``classes_[1]``, zero where `predict` changes.
         """
         return self._panel_rows(X).map_rows(self._decide)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row, for X as in `distances`."""
         decision = self.decision_function(X)
-        return self.classes_[winners(decision)]
+        winner = decision > 0.0 if decision.ndim == 1 else decision.argmax(axis=1)
+        return self.classes_[winner.astype(np.intp)]
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> Float64Array:
+    def predict_proba(self, X: Any) -> Array:
         """Class probabilities (n_samples, n_classes), for equal priors and X as in `distances`.
 
         For a prevalence pi multiply the odds by pi / (1 - pi).
         """
-        return probabilities(self.decision_function(X))
+        decision = self.decision_function(X)
+        if decision.ndim == 1:
+            return np.column_stack([expit(-decision), expit(decision)])
+        return softmax(decision, axis=1)
 
     def transform(self, X: Any) -> Any:
         """The panel's columns, in the order of the table; of a Dask collection nothing is read."""
@@ -104,11 +107,7 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         return read_rows(X, estimator=self, reset=False).take(np.flatnonzero(self.support_))
 
     def _assay(self, X: Any) -> Any:
-        """The panel's columns of a data frame with other columns than the model's; else None.
-
-        They must be in the model's order: all columns in another order are refused by
-        scikit-learn, so some of them are as well. Of Dask collections always, with nothing read.
-        """
+        """The panel's columns, in order, of a frame that has others, or of Dask's; else None."""
         names, given = getattr(self, "feature_names_in_", None), list(getattr(X, "columns", ()))
         if names is None or not given or given == names.tolist():
             return self._lazy_panel(X) if is_dask(X) else None
@@ -116,14 +115,13 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         known = set(panel)
         if [name for name in given if name in known] == panel:
             return X[panel]
-        absent = known.difference(given)
+        absent = sorted(known.difference(given))
+        order = "put the panel's columns into this order"
+        what = "columns of the panel are missing" if absent else order
         try:
             _check_feature_names(self, X._meta if is_dask(X) else X, reset=False)
         except ValueError as error:
-            if absent:
-                error.add_note(f"columns of the panel are missing: {first_few(sorted(absent), 10)}")
-            else:
-                error.add_note(f"put the panel's columns into this order: {first_few(panel, 10)}")
+            error.add_note(f"{what}: {first_few(absent or panel, 10)}")
             raise
         return None
 
@@ -134,39 +132,36 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         validate_data(self, X._meta if frame else X, reset=False, skip_check_array=True)
         return X.iloc[:, panel] if frame else X[:, panel]
 
-    def _distances(self, columns: Float64Array) -> Float64Array:
+    def _distances(self, columns: Array) -> Array:
         planes = self.planes_[:, self.support_]
         return clip_values(columns, self.limits_) @ planes.T + self.plane_intercepts_
 
-    def _decide(self, columns: Float64Array) -> Float64Array:
+    def _decide(self, columns: Array) -> Array:
         """Decision in scikit-learn's form, of the panel's columns."""
+        binary = len(self.classes_) == 2
         if self.decision_ in LINEAR:
             features = clip_values(columns, self.limits_)
         else:
             features = self._distances(columns)
             if self.decision_ in ("distance", "scaled"):
-                unit = self.scale_ if self.decision_ == "scaled" else 1.0
-                return margins(-np.abs(features) / unit)
+                near = -np.abs(features) / (self.scale_ if self.decision_ == "scaled" else 1.0)
+                return near[:, 1] - near[:, 0] if binary else near
             features = log_distances(features, self.scale_)
         scores = features @ self.panel_coef_.T + self.panel_intercept_
-        return scores[:, 0] if len(self.classes_) == 2 else scores
+        return scores[:, 0] if binary else scores
 
     def _set_panel(
         self,
         order: IntArray,
         rows: Rows,
         codes: IntArray,
-        weight: Float64Array,
-        center: Float64Array,
-        scale: Float64Array,
-        limits: Float64Array | None,
-        planes: tuple[Float64Array, Float64Array] | None = None,
+        weight: Array,
+        center: Array,
+        scale: Array,
+        limits: Array | None,
+        planes: tuple[Array, Array] | None = None,
     ) -> None:
-        """Set planes and decision on a panel, from rows as they were clipped.
-
-        ``order`` are its features as they were chosen, with their ``center`` and ``scale``;
-        ``limits`` are those of all features, and ``planes`` as in `_set_planes`.
-        """
+        """Set planes and decision on features ``order``, as chosen, from rows as clipped."""
         place, n_classes = np.argsort(order), len(self.classes_)
         panel, center, scale = order[place], center[place], scale[place]
         fitted = self.decision in ("logistic", "calibrated")
@@ -193,15 +188,12 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         self,
         panel: IntArray,
         moments: ClassMoments,
-        center: Float64Array,
-        scale: Float64Array,
-        limits: Float64Array | None,
-        planes: tuple[Float64Array, Float64Array] | None = None,
+        center: Array,
+        scale: Array,
+        limits: Array | None,
+        planes: tuple[Array, Array] | None = None,
     ) -> None:
-        """Set the planes on a panel (sorted), from its class moments in the units of X.
-
-        ``planes`` are what `panel_planes` returns, where they are known already.
-        """
+        """Set the planes on a sorted panel, unless given, from its moments in the units of X."""
         n_classes, m = len(self.classes_), self.n_features_in_
         self.support_ = np.zeros(m, dtype=bool)
         self.support_[panel] = True
@@ -224,20 +216,80 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         self.plane_intercepts_ = b - (w / scale) @ center
 
     @property
-    def coef_(self) -> Float64Array:
+    def coef_(self) -> Array:
         """Coefficients on X, where the decision is linear in it: nothing is clipped."""
         coef = np.zeros((len(self.intercept_), self.n_features_in_))
         coef[:, self.support_] = self.panel_coef_
         return coef
 
     @property
-    def intercept_(self) -> Float64Array:
+    def intercept_(self) -> Array:
         """Their intercepts."""
         if getattr(self, "decision_", None) not in LINEAR or self.limits_ is not None:
             raise AttributeError("coef_ and intercept_ need a fit, a linear decision and clip=None")
         return self.panel_intercept_
 
 
-def clip_values(columns: Float64Array, limits: Float64Array | None) -> Float64Array:
+def clip_values(columns: Array, limits: Array | None) -> Array:
     """Values moved into the limits (2, n_columns); a zero stays zero, as in training."""
     return columns if limits is None else np.where(columns == 0.0, 0.0, np.clip(columns, *limits))
+
+
+def log_distances(distances: Array, scale: Array) -> Array:
+    """Logarithm of each scaled distance, smoothly floored."""
+    return np.log(np.hypot(distances / scale, _FLOOR))
+
+
+def fit_logistic(
+    features: Array, codes: IntArray, n_classes: int, weight: Array, n_samples: int
+) -> tuple[Array, Array]:
+    """Coefficients and intercepts of a ridge logistic regression on standardised features.
+
+    Every class counts the same, so probabilities are for equal priors, and all of them together
+    as ``n_samples`` rows, so that the scale of the weights and repeated rows change nothing.
+    """
+    totals = np.bincount(codes, weight, minlength=n_classes)
+    balanced = weight * n_samples / (n_classes * totals[codes])
+    few = features.shape[1] * (1 if n_classes == 2 else n_classes) <= _FEW
+    model = LogisticRegression(
+        C=_STRENGTH_PAIR if n_classes == 2 else _STRENGTH_MANY,
+        solver="newton-cholesky" if few else "lbfgs",
+        tol=1e-8 if few else 1e-5,
+        max_iter=200 if few else 500,
+    )
+    with config_context(skip_parameter_validation=True, assume_finite=True):
+        model.fit(features, codes, sample_weight=balanced)
+    return model.coef_, model.intercept_
+
+
+def read_panel(
+    rows: Rows, codes: IntArray, weight: Array, n_classes: int, size: int, center: Array, mix: Array
+) -> tuple[ClassMoments, Array, IntArray, Array]:
+    """Class moments of a panel's columns, and rows to fit a decision on, from one pass.
+
+    Of at most ``size`` rows a class has an even share, or all where these are fewer. They go by
+    the product of ``x - center`` with ``mix``, so by their content and not by their place.
+    """
+    counts = np.bincount(codes[weight > 0.0], minlength=n_classes)
+    quota, left = np.zeros(n_classes, dtype=int), size
+    for done, k in enumerate(np.argsort(counts, kind="stable")):
+        quota[k] = min(counts[k], left // (n_classes - done))
+        left -= quota[k]
+
+    def merge(*states: Any) -> Any:
+        moments, *sample = zip(*states)
+        columns, code, w = map(np.concatenate, sample)
+        if quota.sum() < counts.sum():
+            value = np.round((columns - center) @ mix, 10)
+            order = np.lexsort((value, (1e6 * value) % 1.0, code))
+            ranked = code[order]
+            order = order[np.arange(len(order)) - np.searchsorted(ranked, ranked) < quota[ranked]]
+            columns, code, w = columns[order], code[order], w[order]
+        return reduce(add, moments), columns, code, w
+
+    def visit(state: Any, block: Array, code: IntArray, w: Array) -> Any:
+        there = w > 0.0
+        part = add_block(None, block, code, w, n_classes), block[there], code[there], w[there]
+        return merge(part) if state is None else merge(state, part)
+
+    return rows.reduce_rows(visit, merge, (codes, weight))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from operator import attrgetter
@@ -15,7 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._typing import Float64Array
+from .._typing import Array
 from .._validate import (
     check_choice,
     check_integer,
@@ -29,8 +28,7 @@ from ..linalg import ClassMoments
 from ..linalg.rows import check_class_sizes, read_classes
 from ..solvers.penalties import penalty_factors
 from ..solvers.subset import Covariances, Path, check_panel, forward
-from .base import PanelClassifier
-from .decision import DECISIONS
+from .base import DECISIONS, PanelClassifier
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +37,7 @@ class Training:
 
     classes: np.ndarray
     names: np.ndarray | None
-    factor: Float64Array
+    factor: Array
     covariances: Any
     rows: Any = None
     codes: Any = None
@@ -106,28 +104,21 @@ class GSVPSVM(PathClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    support_ : ndarray of bool of shape (n_features_in_,)
-        The panel.
-    feature_order_ : ndarray of int of shape (n_features,)
-        The panel in the order of choice: its first j features are the panel of size j.
-    quotients_ : ndarray of shape (n_features,)
-        The criterion after each step.
+    classes_, support_ : ndarrays of shapes (n_classes,) and (n_features_in_,)
+        Class labels, and the mask of the panel.
+    feature_order_, quotients_ : ndarrays of shape (n_features,)
+        The panel in the order of choice, its first j features being the panel of size j, and the
+        criterion after each step.
     feature_importances_ : ndarray of shape (n_features_in_,)
         What each feature took from the criterion when it was chosen.
     stand_ins_ : list of list of tuple
-        For each feature of `feature_order_` those that may stand for it, nearest first: index,
-        within-class correlation (0.8 or more in size), and what the criterion loses by the
-        exchange.
-    tau_ : float
-        The floor in use.
-    planes_, plane_intercepts_ : ndarrays of shape (n_classes, n_features_in_) and (n_classes,)
-        One plane per class against the others, the best on the panel, in the units of X.
-    scale_ : ndarray of shape (n_classes,)
-        Class-balanced root mean square distance of the training rows to each plane.
-    decision_ : str
-        The decision in use.
+        Those that may stand for each feature of `feature_order_`, nearest first: index, correlation
+        within classes (0.8 or more in size), and what the criterion loses by the exchange.
+    planes_, plane_intercepts_, scale_ : ndarrays, one row a class
+        One plane per class against the others, the best on the panel, in the units of X, and the
+        class-balanced root mean square distance of the training rows to it.
+    tau_, decision_ : float and str
+        The floor and the decision in use.
     panel_coef_, panel_intercept_ : ndarrays
         The decision's linear part: on the panel's columns, clipped to `limits_`, or for
         "calibrated" on log distances. One row for two classes, else one a class.
@@ -136,18 +127,15 @@ class GSVPSVM(PathClassifier):
         ``clip=None`` and a decision that is linear.
     limits_ : ndarray of shape (2, n_selected) or None
         Values beyond are clipped when rows are classified; zeros stay.
-    prior_ : ndarray of shape (n_classes,)
-        The class shares that probabilities are for: equal ones.
-    class_counts_ : ndarray of shape (n_classes,)
-        Training rows of each class; with sample weights, its share of them.
+    prior_, class_counts_ : ndarrays of shape (n_classes,)
+        The class shares that probabilities are for, equal ones, and the training rows of each
+        class; with sample weights, its share of them.
     panel_means_, panel_variances_ : ndarrays of shape (n_classes, n_selected)
         Mean and variance of the selected features in each class, in the units of X.
     moments_ : ClassMoments
         After `partial_fit`: the moments of all batches so far.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Their names, where X has any.
+    n_features_in_, feature_names_in_ : int and ndarray of str
+        Number of features, and their names, where X has any.
 
     See Also
     --------
@@ -188,14 +176,8 @@ class GSVPSVM(PathClassifier):
         sample_weight : array of shape (n_samples,), default=None
             Non-negative weights; only their ratios matter, and a row of weight 0 is no row.
 
-        Returns
-        -------
-        self : GSVPSVM
-            The fitted estimator.
         """
-        table = self._read(X, y, sample_weight)
-        forget_fit(self)
-        self._fit_sizes(table, [self])
+        self.fit_with_path(X, y, (), sample_weight)
         return self
 
     def fit_with_path(
@@ -223,7 +205,7 @@ class GSVPSVM(PathClassifier):
         Returns
         -------
         dict of int to GSVPSVM
-            Fitted models by size; this estimator itself is not fitted.
+            Models by size; this estimator itself is not fitted.
         """
         models = self._models(sizes)
         table = self._read(X, y, sample_weight)
@@ -294,25 +276,15 @@ class GSVPSVM(PathClassifier):
         """Fit from per-class moments alone: no rows are needed, and none is clipped.
 
         Sites that cannot share rows share `ClassMoments`, whose sum gives the model of the pooled
-        rows. That protects single rows only as far as averages do: a class of few rows, or two
-        sums that differ by one row, reveal them. A decision that needs rows becomes
-        "discriminant".
+        rows. That protects rows only as averages do: a class of few rows, or two sums that differ
+        by one row, reveal them. A decision that needs rows becomes "discriminant".
 
         Parameters
         ----------
         moments : ClassMoments
             Of two classes or more, at least two rows each.
-
-        Returns
-        -------
-        self : GSVPSVM
-            The fitted estimator.
         """
         forget_fit(self)
-        self._fit_moments(moments)
-        return self
-
-    def _fit_moments(self, moments: ClassMoments) -> None:
         self._check_parameters()
         if not isinstance(moments, ClassMoments):
             raise ValueError(
@@ -331,6 +303,7 @@ class GSVPSVM(PathClassifier):
                 f'moments hold no rows for decision="{self.decision}", so "discriminant" is '
                 "used: pass it to be rid of this warning, or fit on rows"
             )
+        return self
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
@@ -345,16 +318,12 @@ class GSVPSVM(PathClassifier):
             As in `fit`, in memory.
         classes : array, default=None
             All labels that will come, needed at the first call if the first batch does
-            not hold two rows of every class.
-
-        Returns
-        -------
-        self : GSVPSVM
-            Fitted once every class has two rows.
+            not hold two rows of every class. The model is fitted once every class has two.
         """
         seen: ClassMoments | None = getattr(self, "moments_", None)
         # a batch that is refused leaves no trace, and can be sent again
-        trial = copy(self)
+        trial = clone(self)
+        trial.__dict__.update(vars(self))
         if seen is None:  # of an earlier `fit`, and perhaps of other features
             forget_fit(trial)
         refuse_dask(X)
@@ -371,7 +340,7 @@ class GSVPSVM(PathClassifier):
         elif classes is None:
             check_class_sizes(moments.classes, moments.counts)
         if len(moments.counts) >= 2 and (moments.counts >= 2).all():
-            trial._fit_moments(moments)
+            trial.fit_moments(moments)
         forget_fit(self)
         self.__dict__.update(trial.__dict__, moments_=moments)
         return self

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from threadpoolctl import threadpool_limits
 
-from .._typing import BoolArray, Float64Array, IntArray
+from .._typing import Array, BoolArray, IntArray
 from .._validate import check_choice, check_integer, check_seed, forget_fit
 from ..linalg.rows import is_dask
 from ..solvers.subset import Path, check_panel, forward
@@ -30,9 +30,8 @@ _ERRORS, _PART_PAIR, _PART_MANY = 0.75, 0.02, 0.01
 class GSVPSVMCV(PathClassifier):
     """Select as few features as predict well, and classify on them.
 
-    Every fold's panels are nested, and what a feature adds to the ones before it is known from
-    the path, so that one path a fold scores every size. The size is chosen by the errors of the
-    held-out rows; the model is `GSVPSVM` of that size on all rows.
+    Panels are nested, so that one path a fold scores every size. The size is chosen by the errors
+    of the held-out rows; the model is `GSVPSVM` of that size on all rows.
 
     Parameters
     ----------
@@ -42,11 +41,10 @@ class GSVPSVMCV(PathClassifier):
         Number of stratified folds, or what ``sklearn.model_selection.check_cv`` takes. Folds by
         number depend on what is in the rows, not on their order.
     rule : {"paired", "best", "1se"}, default="paired"
-        "best" takes the size of the smallest loss. "paired" takes the smallest size whose losses
-        on the same held-out rows exceed the best's by at most 0.75 standard errors of the
-        difference, or by at most 2% of what the best gains over guessing (1% with more than two
-        classes). "1se" takes the smallest size whose loss is within one standard error of the
-        best.
+        "best" takes the size of the smallest loss, "1se" the smallest within one standard error
+        of it, and "paired" the smallest whose losses on the same held-out rows exceed the best's by
+        at most 0.75 standard errors of the difference, or by at most 2% of what the best gains
+        over guessing (1% with more than two classes).
     scoring : {"balanced_error", "error"}, default="balanced_error"
         The loss: the share of held-out rows that are classified wrongly, every class counting
         the same or every row.
@@ -105,11 +103,6 @@ class GSVPSVMCV(PathClassifier):
             As in `GSVPSVM.fit`.
         groups : array of shape (n_samples,), default=None
             Rows of one group, such as the samples of a patient, are held out together.
-
-        Returns
-        -------
-        self : GSVPSVMCV
-            The fitted estimator.
         """
         self.fit_with_path(X, y, (), sample_weight, groups)
         return self
@@ -136,11 +129,8 @@ class GSVPSVMCV(PathClassifier):
 
     def _of_size(self, size: int) -> GSVPSVM:
         """The model of one size, not fitted."""
-        return GSVPSVM(
-            size, tau=self.tau, clip=self.clip, max_correlation=self.max_correlation,
-            penalty_factor=self.penalty_factor, decision=self.decision,
-            standardize=self.standardize,
-        )  # fmt: skip
+        model = GSVPSVM(size)
+        return model.set_params(**{k: getattr(self, k) for k in vars(model) if k != "n_features"})
 
     def _search(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None
@@ -182,7 +172,7 @@ class GSVPSVMCV(PathClassifier):
 
 
 def _folds(
-    cv: Any, codes: IntArray, weight: Float64Array, values: Float64Array, groups: Any, seed: int
+    cv: Any, codes: IntArray, weight: Array, values: Array, groups: Any, seed: int
 ) -> Iterator[tuple[IntArray, IntArray]]:
     """Training and held-out rows of each fold, of rows that count."""
     counted = np.flatnonzero(weight > 0.0)
@@ -217,11 +207,8 @@ def _folds(
 
 def _held_out(
     table: Training, folds: list[tuple[IntArray, IntArray]], paths: list[Path]
-) -> tuple[Float64Array, Float64Array]:
-    """How often each row was classified wrongly with each size when held out, and its weight.
-
-    All folds' rows are scored in one pass over the columns of all panels.
-    """
+) -> tuple[Array, Array]:
+    """How often each row was classified wrongly with each size when held out, and its weight."""
     codes, limits = table.codes, table.covariances.limits
     union, place = np.unique([path.order for path in paths], return_inverse=True)
     place, held = place.reshape(len(paths), -1), np.zeros((len(folds), len(codes)), dtype=bool)
@@ -233,7 +220,7 @@ def _held_out(
 
     limits = None if limits is None else limits[:, union]
 
-    def errors(columns: Float64Array, code: IntArray, *masks: BoolArray) -> Float64Array:
+    def errors(columns: Array, code: IntArray, *masks: BoolArray) -> Array:
         columns = clip_values(columns, limits)
         wrong = np.zeros((len(code), place.shape[1]))
         for path, at, mask in zip(paths, place, masks):
@@ -246,9 +233,9 @@ def _held_out(
 
 
 def _choose(
-    wrong: Float64Array,
+    wrong: Array,
     codes: IntArray,
-    weight: Float64Array,
+    weight: Array,
     n_classes: int,
     least: int,
     scoring: str,
@@ -259,7 +246,7 @@ def _choose(
     balanced = weight / (n_classes * np.where(totals > 0.0, totals, 1.0)[codes])
     share = balanced if scoring == "balanced_error" else weight / weight.sum()
 
-    def mean_and_error(values: Float64Array, w: Float64Array) -> tuple[Float64Array, Float64Array]:
+    def mean_and_error(values: Array, w: Array) -> tuple[Array, Array]:
         mean = values @ w
         return mean, np.sqrt(np.maximum((values - mean[:, None]) ** 2 @ w**2, 0.0))
 

@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import Float64Array, IntArray
+from .._typing import Array, IntArray
 from .._validate import check_choice, check_integer, check_real, forget_fit
 from ..linalg.rows import read_classes
-from ..solvers.exact import panel_planes
 from ..solvers.newton import Problem, Solution
 from ..solvers.path import Path, warn_of
 from ..solvers.penalties import Penalty, penalty_factors
-from ..solvers.quotient import OneVsRest, Part, covariances_of
-from .base import PanelClassifier
-from .decision import DECISIONS
+from ..solvers.quotient import OneVsRest, Part, covariances_of, panel_planes
+from .base import DECISIONS, PanelClassifier
 from .pgd import elbow_features
 
 
@@ -32,11 +30,10 @@ class LqGSVPSVM(PanelClassifier):
         + \delta \sum_f l_f\, p(|w_f|)
 
     on standardised features. MSD is the mean squared distance of a class to the plane, with its
-    spread shrunk toward the pooled one; j stands for the other classes; the factors :math:`l_f`
-    are 1 unless `penalty_factor` says otherwise. Every solution carries a certificate that it is
-    stationary, not that it is a global minimum: with a small `tau` or `pool`, and with q < 1,
-    there are several. The features of all planes form the panel, on which the planes are refitted
-    without a penalty.
+    spread shrunk toward the pooled one; j stands for the other classes. Every solution carries a
+    certificate that it is stationary, not that it is a global minimum: with a small `tau` or
+    `pool`, and with q < 1, there are several. The features of all planes form the panel, on which
+    the planes are refitted without a penalty.
 
     Parameters
     ----------
@@ -56,8 +53,7 @@ class LqGSVPSVM(PanelClassifier):
     decision : {"logistic", "calibrated", "scaled", "distance"}, default="logistic"
         As in `GSVPSVM`; the first two have probabilities.
     penalty_factor : array of shape (n_features_in_,) or mapping, default=None
-        The factors l_f, or those of some features by name where X has names, the others being 1:
-        0 for features that are always in the panel, infinity for those that never are.
+        The factors l_f, of all or some by name, else 1: 0 for always, infinity for never selected.
     standardize : bool, default=True
         Whether features are scaled to unit variance, without a copy.
     tol, max_iter : float, default=1e-6, and int, default=1000
@@ -107,18 +103,7 @@ class LqGSVPSVM(PanelClassifier):
     max_iter: int = 1000
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LqGSVPSVM:
-        """Solve the problem of every plane, select the panel and fit the decision.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            As in `GSVPSVM.fit`.
-
-        Returns
-        -------
-        self : LqGSVPSVM
-            The fitted estimator.
-        """
+        """Solve every plane's problem, select the panel, fit the decision, as in `GSVPSVM.fit`."""
         penalty = self._check_parameters()
         forget_fit(self)
         rows, self.classes_, codes, weight = read_classes(X, y, sample_weight, estimator=self)
@@ -173,7 +158,7 @@ class LqGSVPSVM(PanelClassifier):
         check_choice("decision", self.decision, [d for d in DECISIONS if d != "discriminant"])
         return Penalty(self.q, self.eps)
 
-    def _deltas(self, n_classes: int) -> Float64Array:
+    def _deltas(self, n_classes: int) -> Array:
         deltas = np.asarray(self.delta, dtype=np.float64)
         finite = np.isfinite(deltas).all() and (deltas > 0.0).all()
         if deltas.shape not in ((), (n_classes,)) or not finite:

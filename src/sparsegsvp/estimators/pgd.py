@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._typing import Float64Array, IntArray
+from .._typing import Array, IntArray
 from .._validate import check_choice, forget_fit, refuse_dask, warn_caller
 from ..linalg.rows import read_classes
 from ..solvers.pgd import Conventions, PGDPlane, PGDResult, Prox, pgd_planes, random_start
@@ -122,10 +122,10 @@ class NearerPlane(ClassifierMixin, SupportSelector):
     """A classifier by the nearer of two planes; not being linear in X, it has no ``coef_``."""
 
     classes_: NDArray[Any]
-    planes_: Float64Array
-    plane_intercepts_: Float64Array
+    planes_: Array
+    plane_intercepts_: Array
 
-    def decision_function(self, X: ArrayLike) -> Float64Array:
+    def decision_function(self, X: ArrayLike) -> Array:
         """Return the distance to the first class's plane minus that to the second's.
 
         It is positive where `predict` gives ``classes_[1]``; 0, a tie, goes to ``classes_[0]``.
@@ -159,9 +159,9 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
     the features up to the elbow of the sorted :math:`|w|` are kept, and a sample belongs to the
     class whose plane, cut down to these features, is nearer (equation 21).
 
-    It is here for comparison and reproduction. The objective has no minimiser, as the penalty falls
-    when z shrinks and the quotient stays: what is selected depends on the start, the step and the
-    cap on iterations. `GSVPSVM` solves a relative of the problem that has one.
+    For comparison and reproduction: the objective has no minimiser, as the penalty falls when z
+    shrinks and the quotient stays, so what is selected depends on start, step and cap. `GSVPSVM`
+    solves a relative of the problem that has one.
 
     Parameters
     ----------
@@ -171,8 +171,7 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
     delta : float or pair of float, default=(0.1, 0.1)
         Penalty of each plane.
     step_size, eps, max_iter, tol, conventions, prox, backtracking
-        As in `sparsegsvp.solvers.lq_pgd_gsvp`. Without q the conventions agree. Published results
-        were obtained with a fixed step.
+        As in `sparsegsvp.solvers.lq_pgd_gsvp`. Published results had a fixed step.
     random_state : int, RandomState or None, default=42
         Seed of the start, uniform on [0, 1), divided by its norm, the same for both planes.
 
@@ -190,10 +189,9 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
         distances in standardised units.
     mean_, scale_ : ndarray of shape (n_features,)
         The standardisation.
-    history_ : list of dict
-        Of each plane, as in `sparsegsvp.solvers.PGDHistory`.
-    n_iter_, converged_ : int, and ndarray of shape (2,), bool
-        Iterations of the plane that took longer; whether the stopping rule fired before the cap.
+    history_, n_iter_, converged_ : list of dict, int, and ndarray of shape (2,), bool
+        Of each plane, as in `sparsegsvp.solvers.PGDHistory`; iterations of the plane that took
+        longer; whether the stopping rule fired before the cap.
     cycles_ : ndarray of shape (2,), int
         The iteration from which a plane jumps between two points to the end, -1 where it does not.
 
@@ -281,10 +279,7 @@ class PGDGSVPSVM(NearerPlane, BaseEstimator):
 
 
 def fit_together(models: Sequence[PGDGSVPSVM], X: ArrayLike, y: ArrayLike) -> None:
-    """Fit several models to the same samples, sharing every pass over them (see `pgd_planes`).
-
-    A plane that reaches its cap is told by ``converged_`` alone, not by a warning.
-    """
+    """Fit several models to the same samples, sharing every pass, without a warning of caps."""
     planes: list[PGDPlane] = []
     for model in models:
         forget_fit(model)

@@ -21,7 +21,7 @@ from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from .._typing import BoolArray, Float64Array, IntArray
+from .._typing import Array, BoolArray, IntArray
 from .._validate import check_real, close_names, find_columns, first_few, forget_fit, warn_caller
 
 _BLOCK = 4_000_000  # numbers built at a time
@@ -99,12 +99,12 @@ class PanelPipeline(Pipeline):
         return self._answer("predict", X, params)
 
     @_last_has("predict_proba")
-    def predict_proba(self, X: Any, **params: Any) -> Float64Array:
+    def predict_proba(self, X: Any, **params: Any) -> Array:
         """Return class probabilities, one column a class."""
         return self._answer("predict_proba", X, params)
 
     @_last_has("decision_function")
-    def decision_function(self, X: Any, **params: Any) -> Float64Array:
+    def decision_function(self, X: Any, **params: Any) -> Array:
         """Return the confidence in each class."""
         return self._answer("decision_function", X, params)
 
@@ -122,11 +122,10 @@ class PanelPipeline(Pipeline):
 
 
 def prepared_rows(model: Any, X: Any) -> Any:
-    """Rows as the last step of a pipeline sees them, from the panel's columns alone.
+    """Rows as the last step of a pipeline sees them, from the panel's columns, in its order.
 
-    X is an array or a CSR matrix of these columns, in the model's order. The other columns have no
-    weight, so any number will do, as long as every step treats each column by itself: the rows are
-    made twice, with other numbers, and refused where the panel's columns come out differently.
+    Any number will do for the other columns, as long as steps treat each column by itself: rows
+    are made twice, with other numbers, and refused where the panel comes out differently.
     """
     panel = np.flatnonzero(last_step(model).get_support())
     m = int(last_step(model).n_features_in_)
@@ -236,10 +235,8 @@ class BatchCenterer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    batches_, means_ : ndarray of str, and ndarray of shape (n_batches, n_features_in_)
-        The batches of the training rows, and their means.
-    mean_ : ndarray of shape (n_features_in_,)
-        The mean of all training rows.
+    batches_, means_, mean_ : ndarrays
+        The batches of the training rows, their means, and the mean of all training rows.
 
     Examples
     --------
@@ -311,10 +308,7 @@ def takes_batch(step: Any) -> bool:
 
 
 def log2_floor(X: Any, floor: float = 1.0, skip: Sequence[int] = ()) -> Any:
-    """Compute ``log2(max(x, floor))``; missing values and columns of `skip` stay as they are.
-
-    Sparse input stays sparse and needs ``floor = 1``, for which zeros stay zeros.
-    """
+    """Compute ``log2(max(x, floor))`` outside of `skip`; sparse input needs ``floor = 1``."""
     if sparse.issparse(X):
         if floor != 1:
             raise ValueError(f"floor={floor} would make every zero of sparse data non-zero: use 1")

@@ -14,21 +14,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .._typing import Float64Array, IntArray
+from .._typing import Array, IntArray
 from .rows import Merge, Rows, Spread, State, Visit, as_rows, check_extremes, is_dask
 
-# States that are merged by one task.
-_FAN_IN = 8
-# Largest band of rows that is put together from several chunks of columns.
-_BAND_BYTES = 1 << 27
+_FAN_IN = 8  # states that are merged by one task
+_BAND_BYTES = 1 << 27  # largest band of rows that is put together from several chunks of columns
 
 
 class DaskRows(Rows):
-    """A Dask array of dense or SciPy-sparse chunks, by rows, by columns or both.
-
-    The sizes of the chunks must be known; ``name`` is what errors call the array, ``names`` are
-    those of its columns. The first pass also looks for NaN, infinity and values that overflow.
-    """
+    """A Dask array of chunks, dense or sparse; the first pass refuses NaN and infinity."""
 
     lazy = True
 
@@ -40,18 +34,16 @@ class DaskRows(Rows):
         self.array, self.name = X, name
         self.shape = (int(X.shape[0]), int(X.shape[1]))
         self.dtype = X.dtype
-        # chunks read so far, as a multiple of all: shared with what is taken from these rows
-        self.passes, self._share = [0.0], 1.0
         self._rows, self._cols = (_bounds(sizes) for sizes in X.chunks)
         self._chunks = X.to_delayed()
-        self._limits: tuple[Float64Array, Float64Array, IntArray] | None = None
+        self._limits: tuple[Array, Array, IntArray] | None = None
         self._checked = False
 
-    def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
+    def dot(self, v: Array, *, exact: bool = False) -> Array:
         bands = self._each("dot", lambda rows, cols: v[cols], exact)
         return np.concatenate([sum(band) for band in self._compute(bands)])
 
-    def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
+    def tdot(self, u: Array, *, exact: bool = False) -> Array:
         bands = self._each("tdot", lambda rows, cols: u[..., rows], exact)
         columns = [_tree(np.add, list(column)) for column in zip(*bands)]
         return np.concatenate(self._compute(columns), axis=-1)
@@ -59,13 +51,13 @@ class DaskRows(Rows):
     def cross(
         self,
         index: IntArray,
-        centers: Float64Array,
+        centers: Array,
         codes: IntArray,
-        weight: Float64Array,
-        back: Float64Array,
+        weight: Array,
+        back: Array,
         *,
         exact: bool = False,
-    ) -> Float64Array:
+    ) -> Array:
         parts = []
         for i, rows in enumerate(self._rows):
             held = [j for j, cols in enumerate(self._cols) if _inside(index, cols).any()]
@@ -73,7 +65,7 @@ class DaskRows(Rows):
             place = [np.flatnonzero(_inside(index, self._cols[j])) for j in held]
             v = _task(
                 _centred_columns, [self._chunk(i, j) for j in held], local, place,
-                centers, _compact(codes[rows]), weight[:, rows],
+                centers, codes[rows], weight[:, rows],
             )  # fmt: skip
             parts.append(
                 [
@@ -84,41 +76,38 @@ class DaskRows(Rows):
         columns = [_tree(np.add, list(column)) for column in zip(*parts)]
         return np.concatenate(self._compute(columns), axis=-1)
 
-    def columns(self, index: IntArray) -> Float64Array:
+    def columns(self, index: IntArray) -> Array:
         return self.take(index).map_rows(np.array)
 
     def take(self, index: IntArray) -> DaskRows:
         taken = self._like(self.array[:, np.asarray(index)])
-        taken._share *= float(np.mean([_inside(index, cols).any() for cols in self._cols]))
         if self._limits is not None:
             low, high, codes = self._limits
             taken._limits = (low[:, index], high[:, index], codes)
         return taken
 
-    def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
+    def clipped(self, low: Array, high: Array, codes: IntArray) -> Rows:
         """The same chunks, each clipped whenever it is read."""
         rows = self._like(self.array)
         rows._limits = (low, high, codes)
         return rows
 
     def _like(self, array: Any) -> DaskRows:
-        """Another array of these values, read with the same care and counted with them."""
+        """Another array of these values, read with the same care."""
         rows = DaskRows(array, self.name)
         rows._limits, rows._checked = self._limits, self._checked
-        rows.passes, rows._share = self.passes, self._share
         return rows
 
     def reduce_rows(
         self, visit: Visit[State], merge: Merge[State], per_row: Sequence[np.ndarray] = ()
     ) -> State:
         source = self._by_bands()
-        compact = [_compact(array) for array in per_row]
         from dask import delayed
 
         shared = delayed((visit, merge, self._to_check()), pure=False, traverse=False)
         parts = [
             _task(
-                _reduce, shared, [a[rows] for a in compact],
+                _reduce, shared, [array[rows] for array in per_row],
                 *(source._chunk(i, j) for j in range(len(source._cols))),
             )
             for i, rows in enumerate(source._rows)
@@ -128,14 +117,14 @@ class DaskRows(Rows):
         return state
 
     def class_statistics(
-        self, codes: IntArray, weight: Float64Array, n_classes: int
-    ) -> tuple[Float64Array, Float64Array]:
-        compact, name = _compact(codes), self._to_check()
+        self, codes: IntArray, weight: Array, n_classes: int
+    ) -> tuple[Array, Array]:
+        name = self._to_check()
         columns = [
             _tree(
                 Spread.merged,
                 [
-                    _task(_spread, self._chunk(i, j), compact[rows], weight[rows], n_classes, name)
+                    _task(_spread, self._chunk(i, j), codes[rows], weight[rows], n_classes, name)
                     for i, rows in enumerate(self._rows)
                 ],
             )
@@ -148,7 +137,7 @@ class DaskRows(Rows):
         return mean, np.concatenate([part.square for part in parts], axis=1) / total
 
     def _to_check(self) -> str | None:
-        """What errors call the array, until its values were looked at."""
+        """What errors call the array, until its values were checked."""
         return None if self._checked else self.name
 
     def _chunk(self, i: int, j: int) -> Any:
@@ -158,8 +147,7 @@ class DaskRows(Rows):
             return chunk
         low, high, codes = self._limits
         cols = self._cols[j]
-        limits = (low[:, cols], high[:, cols], _compact(codes[self._rows[i]]))
-        return _task(_clip, chunk, *limits)
+        return _task(_clip, chunk, low[:, cols], high[:, cols], codes[self._rows[i]])
 
     def _each(
         self, method: str, vector: Callable[[slice, slice], Any], exact: bool
@@ -181,11 +169,9 @@ class DaskRows(Rows):
             return self
         return self._like(self.array.rechunk({0: max(1, _BAND_BYTES // row_bytes), 1: -1}))
 
-    def _compute(self, tasks: list[Any], share: float = 1.0) -> list[Any]:
-        """Compute tasks that read a share of the chunks between them."""
+    def _compute(self, tasks: list[Any]) -> list[Any]:
         import dask
 
-        self.passes[0] += share * self._share
         with warnings.catch_warnings():
             # what goes with the chunks, a few bytes per row, is no mistake
             warnings.filterwarnings("ignore", message="Sending large graph")
@@ -193,10 +179,7 @@ class DaskRows(Rows):
 
 
 def read_dask(X: Any, name: str = "X") -> DaskRows:
-    """Wrap a Dask array, or a data frame of numbers in partitions of rows.
-
-    Partitions do not know their lengths; counting them is a pass of its own.
-    """
+    """Wrap a Dask array, or a data frame, whose partitions are counted in a pass of its own."""
     if not hasattr(X, "to_dask_array"):
         return DaskRows(X, name)
     kinds = X.dtypes
@@ -206,9 +189,7 @@ def read_dask(X: Any, name: str = "X") -> DaskRows:
             f"column {other[0]!r} of {name} holds {kinds[other[0]]}, not numbers: drop or encode it"
         )
     # of the array, not of the frame: files of few columns are joined on the way to it
-    rows = DaskRows(X.to_dask_array().compute_chunk_sizes(), name, list(X.columns))
-    rows.passes[0] = 1.0
-    return rows
+    return DaskRows(X.to_dask_array().compute_chunk_sizes(), name, list(X.columns))
 
 
 def _check_array(X: Any, name: str) -> None:
@@ -228,9 +209,6 @@ def _check_array(X: Any, name: str) -> None:
         )
 
 
-# --- graphs ----------------------------------------------------------------------------
-
-
 def _task(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
     from dask import delayed
 
@@ -241,14 +219,9 @@ def _task(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
 def _tree(merge: Callable[[Any, Any], Any], parts: list[Any]) -> Any:
     """Merge parts by a tree whose shape depends on their number alone."""
     while len(parts) > 1:
-        parts = [
-            _task(_fold, merge, *parts[i : i + _FAN_IN]) for i in range(0, len(parts), _FAN_IN)
-        ]
+        starts = range(0, len(parts), _FAN_IN)
+        parts = [_task(reduce, merge, parts[i : i + _FAN_IN]) for i in starts]
     return parts[0]
-
-
-def _fold(merge: Callable[[Any, Any], Any], *parts: Any) -> Any:
-    return reduce(merge, parts)
 
 
 def _bounds(sizes: Sequence[int]) -> list[slice]:
@@ -260,43 +233,28 @@ def _inside(index: IntArray, cols: slice) -> np.ndarray:
     return (index >= cols.start) & (index < cols.stop)
 
 
-def _compact(array: Any) -> Any:
-    """Non-negative integers in as few bytes as they need, for they travel with the tasks."""
-    if array.dtype.kind not in "iu" or not len(array) or array.min() < 0:
-        return array
-    return array.astype(np.min_scalar_type(int(array.max())))
-
-
-def _as_index(array: Any) -> Any:
-    """Compact integers as numpy's index type again."""
-    return array.astype(np.intp) if array.dtype.kind in "iu" else array
-
-
-# --- what is done to a chunk, wherever it is ---------------------------------------------
-
-
 def _ask(chunk: Any, method: str, *args: Any, **options: Any) -> Any:
     """The answer of a chunk to a method of `Rows`."""
     return getattr(as_rows(chunk), method)(*args, **options)
 
 
-def _clip(chunk: Any, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
-    return as_rows(chunk).clipped(low, high, _as_index(codes))
+def _clip(chunk: Any, low: Array, high: Array, codes: IntArray) -> Rows:
+    return as_rows(chunk).clipped(low, high, codes)
 
 
 def _centred_columns(
     chunks: list[Any],
     local: list[IntArray],
     place: list[IntArray],
-    centers: Float64Array,
+    centers: Array,
     codes: IntArray,
-    weight: Float64Array,
-) -> Float64Array:
+    weight: Array,
+) -> Array:
     """Weighted and centred columns of a band, one a row; their chunks and places are given."""
     v = np.empty(weight.shape)
     for chunk, index, at in zip(chunks, local, place):
         v[at] = as_rows(chunk).columns(index).T
-    v -= centers[:, _as_index(codes)]
+    v -= centers[:, codes]
     v *= weight
     return v
 
@@ -306,10 +264,8 @@ def _check(rows: Rows, name: str | None) -> None:
         check_extremes(float(rows.X.min()), float(rows.X.max()), rows.dtype, name)
 
 
-def _spread(
-    chunk: Any, codes: IntArray, weight: Float64Array, n_classes: int, name: str | None
-) -> Spread:
-    rows, codes = as_rows(chunk), _as_index(codes)
+def _spread(chunk: Any, codes: IntArray, weight: Array, n_classes: int, name: str | None) -> Spread:
+    rows = as_rows(chunk)
     _check(rows, name)
     total = np.bincount(codes, weight, minlength=n_classes).astype(np.float64)
     mean, variance = rows.class_statistics(codes, weight, n_classes)
@@ -319,7 +275,7 @@ def _spread(
 def _reduce(shared: tuple[Any, Any, str | None], per_row: list[Any], *chunks: Any) -> Any:
     rows, (visit, merge, name) = as_rows(_join(*chunks)), shared
     _check(rows, name)
-    return rows.reduce_rows(visit, merge, [_as_index(array) for array in per_row])
+    return rows.reduce_rows(visit, merge, per_row)
 
 
 def _join(*chunks: Any) -> Any:

@@ -10,7 +10,7 @@ import scipy.linalg
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
-from .._typing import Float64Array as Array
+from .._typing import Array
 from .._validate import check_real, refuse_dask
 from .rows import check_extremes
 
@@ -59,16 +59,10 @@ def gsvd(A: ArrayLike, B: ArrayLike) -> GSVDResult:
     ----------
     A, B : array-likes of shape (p, m) and (q, m)
 
-    Returns
-    -------
-    GSVDResult
-        U (p, r), V (q, r), alpha (r,), beta (r,) and X (m, r).
-
     Notes
     -----
-    Neither A'A nor B'B is formed. With each matrix scaled to norm one, the stacked pair is factored
-    as Q S W' by an SVD, and the blocks of Q get a cosine-sine decomposition, whose angles give
-    small alphas and small betas to rounding. What is zero up to rounding is set to zero.
+    Neither A'A nor B'B is formed: the stacked pair gets an SVD and a cosine-sine decomposition,
+    whose angles give small alphas and betas to rounding.
 
     Examples
     --------
@@ -85,22 +79,21 @@ def gsvd(A: ArrayLike, B: ArrayLike) -> GSVDResult:
     A, B = check_blocks([A, B], ["A", "B"])
     # Each matrix is scaled by itself: neither can hide the other in the decision on the rank.
     scale_A, scale_B = scipy.linalg.norm(A) or 1.0, scipy.linalg.norm(B) or 1.0
-    stack = factor_stack((A / scale_A, B / scale_B))
-    U, V, alpha, beta, Z = _cosine_sine(*stack.Q)
+    Q, bases, right = factor_stack((A / scale_A, B / scale_B))
+    U, V, alpha, beta, Z = _cosine_sine(*Q)
     # Back to the units of A and B: the ratio changes, and X takes what the unit circle leaves.
     alpha, beta = alpha * scale_A, beta * scale_B
     length = np.hypot(alpha, beta)
-    X = (stack.Wt.T * stack.singular) @ (Z * length)
+    X = right.T @ (Z * length)
     sign = column_signs(X)
-    U, V = (basis @ left * sign for basis, left in zip(stack.bases, (U, V)))
+    U, V = (basis @ left * sign for basis, left in zip(bases, (U, V)))
     return GSVDResult(U, V, alpha / length, beta / length, X * sign)
 
 
 def _cosine_sine(Q1: Array, Q2: Array) -> tuple[Array, Array, Array, Array, Array]:
-    """Decompose [Q1; Q2] with orthonormal columns: Q1 = U diag(c) Z', Q2 = V diag(s) Z'.
+    """Decompose orthonormal [Q1; Q2]: Q1 = U diag(c) Z', Q2 = V diag(s) Z', c descending.
 
-    c descends, s ascends, c^2 + s^2 = 1 and Z is orthogonal. Neither block has more rows than
-    columns; columns of U and V that the rows have no room for are zero.
+    Neither block has more rows than columns; columns of U and V without room are zero.
     """
     (p, r), q = Q1.shape, len(Q2)
     stacked = np.concatenate([Q1, Q2])
@@ -129,7 +122,8 @@ class HOGSVDResult(NamedTuple):
     sigma : array of shape (N, r)
         Generalized singular values; the squares of each column sum to one.
     V, lambda_ : arrays of shapes (m, r) and (r,)
-        The shared right factor, of full column rank, and its eigenvalues, ascending.
+        The shared right factor, of full column rank r, the largest entry of a column positive,
+        and its eigenvalues, ascending.
     """
 
     U: list[Array]
@@ -166,12 +160,6 @@ def hogsvd(matrices: Iterable[ArrayLike], *, pi: float | None = None) -> HOGSVDR
         The shift, at least 0. By default 0 if every D_i has full column rank within the row space
         of all (no singular value of Q_i below 1e-4), and 1e-3 otherwise.
 
-    Returns
-    -------
-    HOGSVDResult
-        With r the rank of the stacked matrices, in ascending order of lambda; the largest entry of
-        each column of V is positive.
-
     References
     ----------
     .. [1] S. P. Ponnapalli et al., "A higher-order generalized singular value decomposition for
@@ -198,16 +186,16 @@ def hogsvd(matrices: Iterable[ArrayLike], *, pi: float | None = None) -> HOGSVDR
         )
     blocks = check_blocks(given, [f"matrices[{i}]" for i in range(len(given))])
     scale = max(scipy.linalg.norm(block) for block in blocks) or 1.0
-    stack = factor_stack([block / scale for block in blocks])
-    t, Z, pi = _shared_basis(stack.Q, pi)
-    V = (stack.Wt.T * (stack.singular * scale)) @ Z
+    factors, bases, right = factor_stack([block / scale for block in blocks])
+    t, Z, pi = _shared_basis(factors, pi)
+    V = scale * (right.T @ Z)
     sign = column_signs(V)
     n = len(blocks)
-    images = [Q @ (Z * sign) for Q in stack.Q]
+    images = [Q @ (Z * sign) for Q in factors]
     sigma = np.array([np.linalg.norm(image, axis=0) for image in images])
     sigma[sigma <= rounding_level(len(t))] = 0.0
     inverse = np.divide(1.0, sigma, where=sigma > 0.0, out=np.zeros(sigma.shape))
-    U = [basis @ (image * row) for basis, image, row in zip(stack.bases, images, inverse)]
+    U = [basis @ (image * row) for basis, image, row in zip(bases, images, inverse)]
     return HOGSVDResult(U, sigma, V * sign, ((1.0 + n * pi) * t - 1.0) / (n - 1))
 
 
@@ -232,10 +220,9 @@ def _shared_basis(Q: Sequence[Array], pi: float | None) -> tuple[Array, Array, f
 
 
 def _separate(Q: Sequence[Array], t: Array, Z: Array) -> Array:
-    """Choose bases of the eigenspaces of repeated eigenvalues that tell the matrices apart.
+    """Choose bases of repeated eigenvalues' spaces that diagonalise sum_i w_i Q_i'Q_i.
 
-    They diagonalise sum_i w_i Q_i'Q_i with distinct weights, descending in i: for two matrices
-    that gives the generalized SVD.
+    The weights are distinct and descend: for two matrices that gives the generalized SVD.
     """
     weighted = sum((len(Q) - i) / len(Q) * (block.T @ block) for i, block in enumerate(Q))
     width = 100.0 * rounding_level(len(t)) * t.max(initial=0.0)
@@ -243,15 +230,6 @@ def _separate(Q: Sequence[Array], t: Array, Z: Array) -> Array:
         mixed = Z[:, span].T @ weighted @ Z[:, span]
         Z[:, span] = Z[:, span] @ np.linalg.eigh(mixed)[1][:, ::-1]
     return Z
-
-
-class StackedFactors(NamedTuple):
-    """Factors of stacked blocks: ``blocks[i] = bases[i] @ Q[i] @ (singular[:, None] * Wt)``."""
-
-    Q: list[Array]  # stacked, their r columns are orthonormal; no more than r rows each
-    bases: list[Array]  # orthonormal columns
-    singular: Array
-    Wt: Array  # (r, m), orthonormal rows
 
 
 def check_blocks(matrices: Sequence[ArrayLike], names: Sequence[str]) -> list[Array]:
@@ -275,15 +253,18 @@ def rounding_level(size: int) -> float:
     return float(np.finfo(np.float64).eps) * max(size, 32)
 
 
-def factor_stack(blocks: Sequence[Array]) -> StackedFactors:
-    """Factor the stacked blocks through an SVD, dropping what is zero to rounding."""
+def factor_stack(blocks: Sequence[Array]) -> tuple[list[Array], list[Array], Array]:
+    """Factors Q_i, bases and right (r, m) with ``blocks[i] = bases[i] @ Q[i] @ right``.
+
+    The stacked Q_i have r orthonormal columns, and each at most r rows; r is the rank.
+    """
     left, singular, Wt = np.linalg.svd(np.concatenate(blocks), full_matrices=False)
     rank = int(np.count_nonzero(singular > rounding_level(len(singular)) * singular[0]))
     parts = np.split(left[:, :rank], np.cumsum([len(block) for block in blocks])[:-1])
     tall = [len(part) > rank for part in parts]
     pairs = [np.linalg.qr(Q) if many else (np.eye(len(Q)), Q) for many, Q in zip(tall, parts)]
     bases, Q = map(list, zip(*pairs))
-    return StackedFactors(Q, bases, singular[:rank], Wt[:rank])
+    return Q, bases, singular[:rank, None] * Wt[:rank]
 
 
 def column_signs(matrix: Array) -> Array:

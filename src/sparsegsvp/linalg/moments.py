@@ -6,7 +6,7 @@ They add up over batches, folds and sites: one pass over the rows is enough.
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
 
-from .._typing import Float64Array, IntArray
+from .._typing import Array, IntArray
 from .rows import Rows, read_rows
 
 
@@ -22,21 +22,14 @@ from .rows import Rows, read_rows
 class ClassMoments:
     """Counts, means and centred second moments of each class.
 
-    Two sets of moments of the same features are added with ``+``, which gives the moments
-    of the pooled rows, computed stably: the means may be a million times the spread.
+    Two sets of moments of the same features are added, stably, with ``+``.
 
     Attributes
     ----------
-    classes : ndarray of shape (n_classes,)
-        Sorted labels.
-    counts : ndarray of shape (n_classes,)
-        Number of rows of positive weight in each class.
-    weights : ndarray of shape (n_classes,)
-        Sum of the sample weights in each class; equals `counts` without weights.
-    means : ndarray of shape (n_classes, n_features)
-        Weighted mean of each class.
-    scatters : ndarray of shape (n_classes, n_features, n_features)
-        ``sum_i w_i (x_i - mean)(x_i - mean)'`` of each class.
+    classes, counts, weights : ndarrays of shape (n_classes,)
+        Sorted labels, rows of positive weight in each class, and the sum of their weights.
+    means, scatters : ndarrays of shapes (n_classes, n_features[, n_features])
+        Weighted means, and ``sum_i w_i (x_i - mean)(x_i - mean)'``, of each class.
     feature_names : ndarray of shape (n_features,) or None
         Names of the features, checked when moments are added.
 
@@ -54,8 +47,6 @@ class ClassMoments:
     >>> y = np.array(["a", "a", "b", "b"])
     >>> batches = [ClassMoments.from_data(X[rows], y[rows]) for rows in ([0, 2], [1, 3])]
     >>> pooled = sum(batches)
-    >>> pooled.counts
-    array([2, 2])
     >>> pooled.means
     array([[1., 2.],
            [6., 3.]])
@@ -65,19 +56,14 @@ class ClassMoments:
 
     classes: np.ndarray
     counts: IntArray
-    weights: Float64Array
-    means: Float64Array
-    scatters: Float64Array
+    weights: Array
+    means: Array
+    scatters: Array
     feature_names: np.ndarray | None = None
 
     @classmethod
     def from_data(
-        cls,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        *,
-        classes: Sequence[Any] | None = None,
+        cls, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None
     ) -> ClassMoments:
         """Compute the moments of labelled rows in one pass.
 
@@ -91,10 +77,6 @@ class ClassMoments:
             Non-negative weights.
         classes : sequence, optional
             The labels to expect, for a batch in which some may be absent.
-
-        Returns
-        -------
-        ClassMoments
         """
         names = names_of(X)
         rows = read_rows(X)
@@ -205,20 +187,14 @@ def names_of(X: Any) -> np.ndarray | None:
     return names if all(isinstance(name, str) for name in names) else None
 
 
-def class_moments(
-    rows: Rows, codes: IntArray, weight: Float64Array, n_classes: int
-) -> ClassMoments:
+def class_moments(rows: Rows, codes: IntArray, weight: Array, n_classes: int) -> ClassMoments:
     """Moments of rows of the classes 0, 1, ..., in one pass."""
     visit = partial(add_block, n_classes=n_classes)
     return rows.reduce_rows(visit, operator.add, (codes, weight))
 
 
 def add_block(
-    state: ClassMoments | None,
-    block: Float64Array,
-    code: IntArray,
-    weight: Float64Array,
-    n_classes: int,
+    state: ClassMoments | None, block: Array, code: IntArray, weight: Array, n_classes: int
 ) -> ClassMoments:
     """Add the moments of a block of rows, each class centred before it is squared."""
     m = block.shape[1]
@@ -240,12 +216,11 @@ def add_block(
 
 
 def standardisation(
-    center: Float64Array, total: Float64Array, standardize: bool, size: Any = 0.0
-) -> tuple[Any, Float64Array]:
+    center: Array, total: Array, standardize: bool, size: Any = 0.0
+) -> tuple[Any, Array]:
     """Which features vary, and their scales, 1 for constant ones, from mean and variance.
 
-    What rounding leaves of a constant column is no spread, nor is a variance below the normal
-    numbers: its inverse would overflow. ``size`` is that of the values, where the mean hides it.
+    What rounding leaves is no spread; ``size`` is that of the values, where the mean hides it.
     """
     sd, limits = np.sqrt(total), np.finfo(np.float64)
     rounding = 16 * limits.eps * np.maximum(np.abs(center), size)

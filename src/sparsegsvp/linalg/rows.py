@@ -1,8 +1,7 @@
 """Samples in rows, of any storage, behind one contract.
 
-The mathematics asks little of a table: a product with X, a product with X', a few columns, and
-means and variances of classes. A kind of storage is one subclass of `Rows` that offers these;
-none of them copies X. Dask's chunks are in `chunks`.
+Products with X and X', a few columns, and means and variances of classes: a kind of storage is one
+subclass of `Rows` that offers these without a copy of X. Dask's chunks are in `chunks`.
 """
 
 from __future__ import annotations
@@ -23,13 +22,12 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._typing import Float64Array, IntArray
+from .._typing import Array, IntArray
 from .._validate import LARGEST
 
 # Elements of a block that is converted or centred at a time: small enough to stay in cache.
 BLOCK = 1 << 17
-# Columns of a sparse matrix that are looked for in one pass over its indices.
-_AHEAD = 64
+_AHEAD = 64  # columns of a sparse matrix that are looked for in one pass over its indices
 
 State = TypeVar("State")
 # visit(state or None, block of rows, further arrays of these rows) -> state
@@ -46,40 +44,39 @@ class Rows(ABC):
     dtype: np.dtype[Any]
     names: Sequence[str] | None = None  # of the columns, where the storage knows any
     lazy = False  # whether every product reads the data anew
-    likely: Float64Array | None = None  # how likely columns are to be asked for next, (any, m)
+    likely: Array | None = None  # how likely columns are to be asked for next, (any, m)
 
     @abstractmethod
-    def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
+    def dot(self, v: Array, *, exact: bool = False) -> Array:
         """X v in float64; ``exact`` accumulates in float64 whatever the data's type."""
 
     @abstractmethod
-    def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
+    def tdot(self, u: Array, *, exact: bool = False) -> Array:
         """X'u in float64, one row for each row of u; ``exact`` as in `dot`."""
 
     @abstractmethod
-    def columns(self, index: IntArray) -> Float64Array:
+    def columns(self, index: IntArray) -> Array:
         """The columns at ``index``, dense in float64."""
 
     @abstractmethod
     def class_statistics(
-        self, codes: IntArray, weight: Float64Array, n_classes: int
-    ) -> tuple[Float64Array, Float64Array]:
+        self, codes: IntArray, weight: Array, n_classes: int
+    ) -> tuple[Array, Array]:
         """Mean and variance of each feature in each class; of a class without weight, zeros."""
 
     @abstractmethod
-    def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
-        """The rows with values moved into the limits of their class, (n_classes, n_features).
+    def clipped(self, low: Array, high: Array, codes: IntArray) -> Rows:
+        """The rows moved into the limits (n_classes, n_features) of their class; a zero stays."""
 
-        A zero stays zero, so that sparse rows stay sparse and equal dense ones.
-        """
-
-    def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
+    def row_blocks(self) -> Iterator[tuple[slice, Array]]:
         """All rows, dense in float64, a block at a time; of rows in memory."""
-        raise NotImplementedError
+        for rows in spans(self.shape[0], max(64, BLOCK // max(1, self.shape[1]))):
+            block = self.X[rows].toarray() if sp.issparse(self.X) else self.X[rows]
+            yield rows, block.astype(np.float64, copy=False)
 
     def corrected(
-        self, mean: Float64Array, variance: Float64Array, codes: IntArray, weight: Float64Array
-    ) -> tuple[Float64Array, Float64Array]:
+        self, mean: Array, variance: Array, codes: IntArray, weight: Array
+    ) -> tuple[Array, Array]:
         """The statistics of these rows, from those of the rows before they were clipped."""
         return self.class_statistics(codes, weight, len(mean))
 
@@ -90,17 +87,16 @@ class Rows(ABC):
     def cross(
         self,
         index: IntArray,
-        centers: Float64Array,
+        centers: Array,
         codes: IntArray,
-        weight: Float64Array,
-        back: Float64Array,
+        weight: Array,
+        back: Array,
         *,
         exact: bool = False,
-    ) -> Float64Array:
-        """X'v for columns ``v = weight * (x_f - center of the row's class)``, in one pass.
+    ) -> Array:
+        """X'v for ``v = weight * (x_f - center of the row's class)``, a row for each of ``index``.
 
-        ``index`` has a feature for each product, ``centers`` a row of class centers, ``weight``
-        a row of weights, and ``back`` what the centers contribute: ``X'(weight * center)``.
+        ``back`` is what the centers contribute: ``X'(weight * center)``.
         """
         v = (self.columns(index) - centers.T[codes]).T
         v *= weight
@@ -109,23 +105,19 @@ class Rows(ABC):
     def reduce_rows(
         self, visit: Visit[State], merge: Merge[State], per_row: Sequence[np.ndarray] = ()
     ) -> State:
-        """Show every row once to ``visit``, a block at a time, and return the last state.
+        """Visit all rows, a block at a time with its part of ``per_row``, and return the state.
 
-        ``visit(state, block, *parts) -> state`` gets None as its first state, and as parts the
-        block's rows of the arrays ``per_row``. Rows that are stored apart may be visited apart;
-        ``merge`` joins the states, earlier rows first.
+        The first state is None. Rows stored apart may be visited apart, and their states merged.
         """
         state: Any = None
         for rows, block in self.row_blocks():
             state = visit(state, block, *map(operator.itemgetter(rows), per_row))
         return state
 
-    def map_rows(
-        self, function: Callable[..., Float64Array], per_row: Sequence[np.ndarray] = ()
-    ) -> Float64Array:
+    def map_rows(self, function: Callable[..., Array], per_row: Sequence[np.ndarray] = ()) -> Array:
         """What ``function(block, *parts)`` gives for blocks of rows, one row for each."""
 
-        def visit(state: list[Float64Array] | None, *block: Any) -> list[Float64Array]:
+        def visit(state: list[Array] | None, *block: Any) -> list[Array]:
             return [*(state or []), function(*block)]
 
         return np.concatenate(self.reduce_rows(visit, operator.add, per_row))
@@ -152,12 +144,9 @@ def as_rows(X: Any) -> Rows:
 def read_rows(
     X: Any, name: str = "X", *, estimator: Any = None, reset: bool = True, **checks: Any
 ) -> Rows:
-    """Check rows as scikit-learn does and wrap them.
+    """Check rows as scikit-learn does and wrap them; Dask's values in their first pass.
 
-    Of Dask collections, what is known without reading them is checked, and values in the first
-    pass. ``reset`` is for rows that are fitted: their values are checked, and names and number of
-    features set in the estimator, not compared with its own. ``checks`` are options of
-    ``sklearn.utils.check_array`` for rows in memory.
+    ``reset`` is for rows that are fitted. ``checks`` are options of ``check_array``.
     """
     if is_dask(X):
         from .chunks import read_dask
@@ -183,7 +172,7 @@ def read_rows(
 
 def read_classes(
     X: Any, y: Any, sample_weight: Any = None, *, estimator: Any = None, **checks: Any
-) -> tuple[Rows, np.ndarray, IntArray, Float64Array]:
+) -> tuple[Rows, np.ndarray, IntArray, Array]:
     """Checked rows, class labels, the class of each row as a code, and weights.
 
     Every class needs two rows, or one that stands for two: one row has no spread.
@@ -205,12 +194,8 @@ def read_classes(
     return rows, classes, codes.astype(np.intp), weight
 
 
-def repetitions(weight: Float64Array) -> Float64Array:
-    """How many rows each row stands for, by weights of which only the ratios matter.
-
-    Whole multiples of the lightest weight are repetitions; of any other weights, each row that
-    weighs something counts once.
-    """
+def repetitions(weight: Array) -> Array:
+    """How many rows each row stands for: whole multiples of the lightest weight, or else 1."""
     times = weight / weight.min(where=weight > 0.0, initial=np.inf)
     whole = np.round(times)
     return whole if np.allclose(times, whole, rtol=0.0, atol=1e-6) else np.sign(weight)
@@ -262,15 +247,12 @@ def spans(total: int, size: int) -> Iterator[slice]:
 class Spread(NamedTuple):
     """Weight, mean and sum of squared deviations of each feature in each class."""
 
-    total: Float64Array
-    mean: Float64Array
-    square: Float64Array
+    total: Array
+    mean: Array
+    square: Array
 
     def merged(self, later: Spread) -> Spread:
-        """The statistics of these rows and later ones.
-
-        The update of Chan, Golub and LeVeque (1983): nothing is subtracted that is large.
-        """
+        """The statistics of these rows and later ones (Chan, Golub and LeVeque 1983)."""
         total = self.total + later.total
         share = (later.total / np.where(total > 0.0, total, 1.0))[:, None]
         step = later.mean - self.mean
@@ -291,7 +273,7 @@ class DenseRows(Rows):
         strides = np.array(X.strides)
         self._blas = item in X.strides and bool(((strides >= item) & (strides % item == 0)).all())
 
-    def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
+    def dot(self, v: Array, *, exact: bool = False) -> Array:
         if self._blas and not (exact and self.dtype != np.float64):
             return (self.X @ v.astype(self.dtype, copy=False)).astype(np.float64, copy=False)
         out = np.zeros(self.shape[0])
@@ -299,7 +281,7 @@ class DenseRows(Rows):
             out[rows] += self.X[rows, cols].astype(np.float64) @ v[cols]
         return out
 
-    def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
+    def tdot(self, u: Array, *, exact: bool = False) -> Array:
         if self._blas and not (exact and self.dtype != np.float64):
             return (u.astype(self.dtype, copy=False) @ self.X).astype(np.float64, copy=False)
         out = np.zeros((*u.shape[:-1], self.shape[1]))
@@ -307,16 +289,12 @@ class DenseRows(Rows):
             out[..., cols] += u[..., rows] @ self.X[rows, cols].astype(np.float64)
         return out
 
-    def columns(self, index: IntArray) -> Float64Array:
+    def columns(self, index: IntArray) -> Array:
         return self.X[:, index].astype(np.float64)
 
-    def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
-        for rows in spans(self.shape[0], max(64, BLOCK // max(1, self.shape[1]))):
-            yield rows, self.X[rows].astype(np.float64, copy=False)
-
     def class_statistics(
-        self, codes: IntArray, weight: Float64Array, n_classes: int
-    ) -> tuple[Float64Array, Float64Array]:
+        self, codes: IntArray, weight: Array, n_classes: int
+    ) -> tuple[Array, Array]:
         mean, square = np.zeros((2, n_classes, self.shape[1]))
         totals = np.bincount(codes, weight, minlength=n_classes)
         # relative to the first row a constant column is exactly zero, and stays so
@@ -338,7 +316,7 @@ class DenseRows(Rows):
         mean[totals > 0.0] += pilot
         return mean, square / np.where(totals > 0.0, totals, 1.0)[:, None]
 
-    def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
+    def clipped(self, low: Array, high: Array, codes: IntArray) -> Rows:
         parts = []
         bottom, top = low.astype(self.dtype), high.astype(self.dtype)
         for cols, rows in self._tiles():
@@ -373,7 +351,7 @@ class SparseRows(Rows):
         self.dtype = X.dtype
         self._places: dict[int, IntArray] = {}  # of the values of a column
 
-    def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
+    def dot(self, v: Array, *, exact: bool = False) -> Array:
         if exact and self.dtype != np.float64:
             out = np.zeros(self.shape[0])
             for rows, cols, part in self._parts():
@@ -382,7 +360,7 @@ class SparseRows(Rows):
         # SciPy would convert the stored values to the vector's type, which copies X
         return np.asarray(self.X @ v.astype(self.dtype, copy=False), dtype=np.float64)
 
-    def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
+    def tdot(self, u: Array, *, exact: bool = False) -> Array:
         if exact and self.dtype != np.float64:
             out = np.zeros((self.shape[1], *u.shape[:-1]))
             for rows, cols, part in self._parts():
@@ -390,12 +368,8 @@ class SparseRows(Rows):
             return out.T
         return np.asarray(self.X.T @ u.T.astype(self.dtype, copy=False), dtype=np.float64).T
 
-    def columns(self, index: IntArray) -> Float64Array:
+    def columns(self, index: IntArray) -> Array:
         return self.X[:, index].toarray().astype(np.float64, copy=False)
-
-    def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
-        for rows in spans(self.shape[0], max(64, BLOCK // max(1, self.shape[1]))):
-            yield rows, self.X[rows].toarray().astype(np.float64, copy=False)
 
     def _parts(self) -> Iterator[tuple[slice, slice, Any]]:
         """Rows, columns and values in float64 of blocks that are stored together."""
@@ -407,13 +381,13 @@ class SparseRows(Rows):
     def cross(
         self,
         index: IntArray,
-        centers: Float64Array,
+        centers: Array,
         codes: IntArray,
-        weight: Float64Array,
-        back: Float64Array,
+        weight: Array,
+        back: Array,
         *,
         exact: bool = False,
-    ) -> Float64Array:
+    ) -> Array:
         if self.X.format != "csr":
             return super().cross(index, centers, codes, weight, back, exact=exact)
         out = np.empty((len(index), self.shape[1]))
@@ -449,8 +423,8 @@ class SparseRows(Rows):
             self._places[f] = at[order[ends[f] : ends[f + 1]]]
 
     def class_statistics(
-        self, codes: IntArray, weight: Float64Array, n_classes: int
-    ) -> tuple[Float64Array, Float64Array]:
+        self, codes: IntArray, weight: Array, n_classes: int
+    ) -> tuple[Array, Array]:
         n, m = self.shape
         totals = np.bincount(codes, weight, minlength=n_classes)
         weight = weight / np.where(totals > 0.0, totals, 1.0)[codes]
@@ -470,48 +444,39 @@ class SparseRows(Rows):
             )
         return mean, variance
 
-    def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
+    def clipped(self, low: Array, high: Array, codes: IntArray) -> Rows:
         """The same places with other values: of sparse rows most values may lie far out."""
         data, m, done = self.X.data.copy(), self.shape[1], 0
         low, high = low.reshape(-1).astype(self.dtype), high.reshape(-1).astype(self.dtype)
-        for row, col, x in self._entries():
-            at, part = codes[row] * m + col, data[done : done + len(x)]
-            np.copyto(part, np.clip(part, low[at], high[at]), where=x != 0.0)
-            done += len(x)
+        for rows, cols, part in self._parts():
+            places, x = part.tocoo(), data[done : done + part.nnz]
+            at = codes[rows][places.row] * m + np.arange(m)[cols][places.col]
+            np.copyto(x, np.clip(x, low[at], high[at]), where=x != 0.0)
+            done += part.nnz
         arrays = (data, self.X.indices, self.X.indptr)
         return SparseRows(type(self.X)(arrays, shape=self.X.shape, copy=False))
-
-    def _entries(self) -> Iterator[tuple[IntArray, IntArray, Float64Array]]:
-        """Row, column and value of the stored values, some at a time."""
-        for span in spans(self.X.nnz, 8 * BLOCK):
-            first, last = np.searchsorted(self.X.indptr, [span.start, span.stop - 1], "right") - 1
-            bounds = np.clip(self.X.indptr[first : last + 2], span.start, span.stop)
-            major = np.repeat(np.arange(first, last + 1), np.diff(bounds))
-            minor = self.X.indices[span]
-            row, col = (major, minor) if self.X.format == "csr" else (minor, major)
-            yield row, col, self.X.data[span].astype(np.float64)
 
 
 class ClippedRows(Rows):
     """Rows of which single values were moved: products with X and a sparse correction."""
 
     def __init__(
-        self, base: Rows, row: IntArray, col: IntArray, before: Float64Array, after: Float64Array
+        self, base: Rows, row: IntArray, col: IntArray, before: Array, after: Array
     ) -> None:
         self.base, self.X, self.shape, self.dtype = base, base.X, base.shape, base.dtype
         self._entries = (row, col, before, after)
         # one row a feature
         self._change = sp.csr_array((after - before, (col, row)), shape=base.shape[::-1])
 
-    def dot(self, v: Float64Array, *, exact: bool = False) -> Float64Array:
+    def dot(self, v: Array, *, exact: bool = False) -> Array:
         return self.base.dot(v, exact=exact) + self._change.T @ v
 
-    def tdot(self, u: Float64Array, *, exact: bool = False) -> Float64Array:
+    def tdot(self, u: Array, *, exact: bool = False) -> Array:
         out = self.base.tdot(u, exact=exact)
         out += (self._change @ u.T).T
         return out
 
-    def columns(self, index: IntArray) -> Float64Array:
+    def columns(self, index: IntArray) -> Array:
         out = self.base.columns(index)
         # what SciPy's indexing does, at a tenth of its cost for few columns
         bounds, counts = self._change.indptr, np.diff(self._change.indptr)[index]
@@ -520,19 +485,19 @@ class ClippedRows(Rows):
         out[self._change.indices[entry], column] += self._change.data[entry]
         return out
 
-    def row_blocks(self) -> Iterator[tuple[slice, Float64Array]]:
+    def row_blocks(self) -> Iterator[tuple[slice, Array]]:
         for rows, block in self.base.row_blocks():
             yield rows, block + self._change[:, rows].toarray().T
 
     def class_statistics(
-        self, codes: IntArray, weight: Float64Array, n_classes: int
-    ) -> tuple[Float64Array, Float64Array]:
+        self, codes: IntArray, weight: Array, n_classes: int
+    ) -> tuple[Array, Array]:
         statistics = self.base.class_statistics(codes, weight, n_classes)
         return self.corrected(*statistics, codes, weight)
 
     def corrected(
-        self, mean: Float64Array, variance: Float64Array, codes: IntArray, weight: Float64Array
-    ) -> tuple[Float64Array, Float64Array]:
+        self, mean: Array, variance: Array, codes: IntArray, weight: Array
+    ) -> tuple[Array, Array]:
         n_classes, m = mean.shape
         row, col, before, after = self._entries
         totals = np.bincount(codes, weight, minlength=n_classes)
@@ -544,5 +509,5 @@ class ClippedRows(Rows):
         square = np.bincount(at, w * change, minlength=mean.size).reshape(mean.shape)
         return mean + shift, np.maximum(variance + square - shift**2, 0.0)
 
-    def clipped(self, low: Float64Array, high: Float64Array, codes: IntArray) -> Rows:
+    def clipped(self, low: Array, high: Array, codes: IntArray) -> Rows:
         raise NotImplementedError("rows are clipped once")

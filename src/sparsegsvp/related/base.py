@@ -5,8 +5,7 @@ and the second class, ``z = [w; b]`` is a plane ``x'w + b = 0``, and
 
     G = [A e]'[A e] / n_A ,      H = [B e]'[B e] / n_B .
 
-Both are means per class, so that an unbalanced table tilts no quotient and a ridge means the
-same at every sample size.
+Both are means per class: an unbalanced table tilts no quotient.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags
 
-from .._typing import Float64Array as Array
-from .._typing import IntArray
+from .._typing import Array, IntArray
 from .._validate import (
     check_choice,
     check_integer,
@@ -106,10 +104,9 @@ def eigenpair(N: Array, D: Array, index: int) -> tuple[float, Array]:
 
 
 def row_space(blocks: Sequence[Array], *, bias: bool = True) -> tuple[list[Array], Any]:
-    """Return class blocks, with a column of ones or not, in a basis of their rows, and the basis.
+    """Return class blocks in an orthonormal basis of their rows, ``z = basis @ u``, and the basis.
 
-    For ``z = basis @ u``: ``[A e] z = blocks[0] u`` and so on, and ``||z|| = ||u||``. Where a
-    component of z outside only raises ``||z||`` in a numerator, the reduction is exact.
+    Where a component of z outside only raises ``||z||`` in a numerator, the reduction is exact.
     """
     sizes = np.cumsum([len(block) for block in blocks])
     n, m = int(sizes[-1]), blocks[0].shape[1]
@@ -123,10 +120,7 @@ def row_space(blocks: Sequence[Array], *, bias: bool = True) -> tuple[list[Array
 
 
 class ClassBlocks(NamedTuple):
-    """The samples of each class on standardised features, without those that are constant.
-
-    A constant feature says nothing about the classes and would only duplicate the bias.
-    """
+    """The samples of each class on standardised features; a constant one duplicates the bias."""
 
     blocks: list[Array]
     features: IntArray  # the input feature of each column
@@ -135,11 +129,7 @@ class ClassBlocks(NamedTuple):
 
 
 def order_features(weight: Array, score: Array | None = None) -> IntArray:
-    """Rank features by weight, most important first; those without a weight by score.
-
-    Values are compared to ten digits of the largest one, so that equal columns tie, and go by
-    index, although their sums were rounded differently.
-    """
+    """Rank features by weight, those without one by score; equal to ten digits, by index."""
 
     def digits(values: Array) -> Array:
         return -np.round(np.abs(values) / max(np.abs(values).max(), 1e-300), 10)
@@ -152,9 +142,8 @@ def order_features(weight: Array, score: Array | None = None) -> IntArray:
 class PanelMethod(SupportSelector, BaseEstimator):
     """A supervised method that ranks all features and selects a panel.
 
-    A method gives ``_fit(problem, size)``, size None where it is to choose it, which ends with
-    :meth:`_set_panel`. Its parameters are dataclass fields. Numbers among them must be positive,
-    unless `_rules` has other bounds, as `check_real` takes them; it has choices as a tuple.
+    A method gives ``_fit(problem, size)``, which ends with :meth:`_set_panel`. Its parameters are
+    dataclass fields, numbers positive unless `_rules` has other bounds; it has choices as a tuple.
     """
 
     n_features: int | None = None
@@ -237,12 +226,9 @@ class PlaneFit:
         return self.history[-1]
 
     def normalized(self, A: Array, B: Array) -> tuple[Array, float]:
-        """Return w and b with ``||w|| = 1`` and the heaviest weight positive.
-
-        Where the class means coincide the bias alone may be the best plane. Its w is zero up to
-        rounding, so w counts as zero when x'w is below ten digits of b for every sample.
-        """
+        """Return w and b with ``||w|| = 1`` and the heaviest weight positive."""
         w, b = self.z[:-1], float(self.z[-1])
+        # where the class means coincide the bias alone may be the best plane, up to rounding
         reach = max(np.abs(A @ w).max(), np.abs(B @ w).max())
         if not reach > 1e-10 * abs(b):
             raise ValueError(
@@ -266,9 +252,8 @@ class PlanePairClassifier(PanelMethod, NearerPlane):
     """A classifier that fits a plane to each class and decides by the nearer one.
 
     A method gives ``_fit_plane(A, B)``, for the plane near the first block and far from the second.
-    The panel is the union of the planes' non-zero features or, with ``n_features``, as many as that
-    of the heaviest (largest ``|w_f|`` over the two unit planes, then the nearest to entering), on
-    which :meth:`_refit_plane` finds planes without a sparse penalty.
+    The panel is the union of the planes' non-zero features or, with ``n_features``, as many of the
+    heaviest, on which :meth:`_refit_plane` finds planes without a sparse penalty.
     """
 
     _centred = False

@@ -71,9 +71,8 @@ class GeneShaving(PanelMethod):
     projections, has the largest share of its variance between the classes, less the mean of that
     share over tables with permuted labels (the gap statistic).
 
-    The text of [1]_ was not at hand. Described are the projection on a direction of the generalized
-    SVD and the repeated removal; from [2]_ are the tenth, the nested sets, the signed mean and the
-    gap statistic; chosen here the column of ones, the floor and the permutation of labels.
+    The text of [1]_ was not at hand: projection and removal are as described elsewhere; the tenth,
+    nested sets, signed mean and gap are from [2]_; ones, floor and permutation are chosen here.
 
     Parameters
     ----------

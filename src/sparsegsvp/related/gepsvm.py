@@ -10,10 +10,9 @@ from .base import Array, PlaneFit, PlanePairClassifier, eigenpair, row_space, se
 
 
 def ridge_plane(A: Array, B: Array, delta: float, features: IntArray | None = None) -> PlaneFit:
-    """Minimise ``z'(G + delta I)z / z'Hz`` exactly, over all features or some.
+    """Minimise ``z'(G + delta I)z / z'Hz``, over all features or some, in the row space.
 
-    The ridge keeps the optimum in the row space. There H is singular as soon as there are more
-    features than samples of B: the inverted pair is solved, for its largest eigenvalue.
+    H may be singular: the inverted pair is solved, for its largest eigenvalue.
     """
     used = np.arange(A.shape[1]) if features is None else features
     blocks, basis = row_space([A, B] if features is None else [A[:, used], B[:, used]])

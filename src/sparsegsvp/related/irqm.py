@@ -37,9 +37,8 @@ class SmoothCount:
 def leading_plane(A: Array, B: Array, delta: float, price: Array, theta: float) -> Array:
     """Return the leading eigenvector of ``(B'B - diag(price)) z = theta (A'A + delta I) z``.
 
-    With ``M = theta (A'A + delta I) + diag(price)`` the eigenvalue is where kappa(theta), the
-    largest eigenvalue of ``B M^-1 B'``, is 1. From a Rayleigh quotient theta > 0 below it, the
-    quotients of ``M^-1 B'u``, u the eigenvector of kappa, rise to it quadratically.
+    It is where kappa(theta), the largest eigenvalue of ``B M^-1 B'``, M = theta (A'A + delta I) +
+    diag(price), is 1; quotients of ``M^-1 B'u`` rise to it quadratically.
     """
     both, n = np.vstack([A, B]), len(A)
     z = np.zeros(A.shape[1])
@@ -87,9 +86,8 @@ class IRQM(PlanePairClassifier):
 
     Known of the original are problem, majorant and smoothing. Chosen here: a bias that is not
     penalised; the unit of :math:`\lambda`, by how much the best feature alone raises the quotient
-    :math:`z^T H z / z^T (G + \delta I) z` above that of the bias; three stages of p, from ten times
-    its value; and of two starts, the planes on all features that alone raise the quotient by
-    :math:`\lambda` and on the best one, the better end.
+    above that of the bias; three stages of p, from ten times its value; and the better end of two
+    starts, on all features that alone raise the quotient by :math:`\lambda` and on the best one.
 
     Parameters
     ----------

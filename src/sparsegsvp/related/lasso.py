@@ -2,10 +2,9 @@
 
     min over z = [w; b]    z'Qz - 2 c'z + l1 ||w||_1 ,    Q = F'F + ridge I ,  ridge > 0 ,
 
-optionally on the hyperplane g'z = 1. The bias b, the last entry, is free of the l1 term. The
-method is the feature-sign search of H. Lee, A. Battle, R. Raina and A. Y. Ng, "Efficient sparse
-coding algorithms" (2007), inside a working set of features. It ends on the exact solution of its
-sign pattern, so a caller can iterate on it and see a monotone objective to rounding.
+optionally on the hyperplane g'z = 1. The bias b, the last entry, is free of the l1 term. By the
+feature-sign search of H. Lee, A. Battle, R. Raina and A. Y. Ng, "Efficient sparse coding
+algorithms" (2007), inside a working set, it ends on the exact solution of its sign pattern.
 """
 
 import numpy as np
@@ -19,10 +18,9 @@ _TOL = 1e-9  # violations below this part of the l1 weight are rounding
 def lasso(
     F: Array, ridge: float, c: Array, l1: float, start: Array, *, equality: Array | None = None
 ) -> tuple[Array, Array, bool]:
-    """Return the solution, the gradient of the smooth part, and whether the search ended.
+    """Return the solution, the gradient ``2(Qz - c - multiplier g)``, and whether it converged.
 
-    The gradient, ``2(Qz - c - multiplier g)``, is at most l1 in size for every weight of zero. The
-    start may be any point, with ``equality`` (the vector g) one that satisfies it.
+    The start may be any point, with ``equality`` (the vector g) one that satisfies it.
     """
     z, gradient = start, np.zeros(len(start))
     g = np.zeros(len(z)) if equality is None else equality
@@ -54,9 +52,8 @@ def lasso(
 def _sign_search(Q: Array, c: Array, g: Array, l1: float, z: Array) -> tuple[Array, float, bool]:
     """Return the minimiser on a Gram matrix small enough to factor, and the multiplier.
 
-    With its signs fixed the problem is smooth. Its stationary point is taken if it has these
-    signs; otherwise the best point on the way where a weight reaches zero. Then the zero that
-    violates its condition most gets a sign, and all is repeated.
+    With signs fixed the problem is smooth: its stationary point or, on the way, the best point
+    where a weight reaches zero. Then the worst violator gets a sign, and all is repeated.
     """
 
     def objective(points: Array) -> Array:

@@ -53,15 +53,13 @@ class NPSVM(PlanePairClassifier):
               \min_z \ \|A w + e b\|_1 / n_A + \delta \|z\|_p^p
               \ \text{ on } \ \|B w + e b\|_1 / n_B = 1 .
 
-    For the second the classes change roles. No form is convex: of two starts, the plane of GEPSVM
-    and the one across the class means, the lower end is kept. *Without penalty* the procedure is
-    the published ascent on the inverse ratio, its step chosen so that the ratio never rises, and
-    where the samples of the own class determine a plane reweighted least squares after it. With
-    more features than samples any labels allow a ratio of zero: use a penalty.
+    For the second the classes change roles. Of two starts, the plane of GEPSVM and the one across
+    the class means, the lower end is kept. *Without penalty* this is the published ascent, its step
+    chosen so that the ratio never rises, and reweighted least squares after it where the samples
+    determine a plane. With more features than samples any labels allow a ratio of zero.
 
-    *The penalised forms are reconstructions*, as their texts were not at hand. They are known as
-    the penalty added to the numerator of the ratio, which has no minimum for :math:`p \ne 1`, as
-    scaling z changes it; here the denominator fixes the scale.
+    *The penalised forms are reconstructions*, as their texts were not at hand: known is a penalty
+    in the numerator, without a minimum for :math:`p \ne 1`; here the denominator sets the scale.
 
     Parameters
     ----------
@@ -113,11 +111,9 @@ class NPSVM(PlanePairClassifier):
         return lowest(ends, margin=10.0 * self.tol)
 
     def _ascend(self, A: Array, B: Array, z: Array) -> tuple[Array, list[float], bool]:
-        """Climb the logarithm of the inverse ratio on the sphere, from z.
+        """Climb the logarithm of the inverse ratio on the sphere, from z, up to a kink.
 
-        A step is halved until the ratio falls; where none helps the point is a kink, with samples
-        on the plane, and the climb ends. Where the samples determine a plane, reweighting is tried
-        from there.
+        Where the samples determine a plane, reweighting is tried from there.
         """
         z = z / np.linalg.norm(z)
         history = [l1_ratio(A, B, z)]
@@ -148,10 +144,9 @@ class NPSVM(PlanePairClassifier):
     ) -> tuple[Array, list[float], bool]:
         """Minimise ``mean sqrt((A z)^2 + eps^2) + delta ||z||_p^p`` on ``mean |B z| = 1`` from z.
 
-        Both sums are concave in the squares, so their tangents there are quadratic majorants. The
-        minimiser on the tangent ``g'z = 1`` of the denominator, which is convex, has
-        ``mean |B z| >= 1``: scaling it back lowers both sums. For p at most 1 nearly all weights
-        fall toward zero for good: their columns are left out when most are below the floor.
+        Tangents of both sums in the squares are quadratic majorants; the minimiser on the tangent
+        ``g'z = 1`` of the denominator has ``mean |B z| >= 1``: scaling it back lowers both. For p
+        at most 1 the columns of weights below the floor are left out when they are most.
         """
         columns, size = np.arange(len(z)), len(z)
         z = z / np.abs(B @ z).mean()

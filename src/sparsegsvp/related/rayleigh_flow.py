@@ -66,9 +66,8 @@ class TruncatedRayleighFlow(PlanePairClassifier):
     def _flow(self, A: Array, B: Array, k: int, start: IntArray) -> PlaneFit:
         """Follow the truncated flow from some features until a step no longer changes them.
 
-        At the leading eigenvector on some features the slope is zero on them: a step can only
-        change which are kept, fewer the shorter it is. It is halved until the quotient rises; when
-        it leaves the features as they are, so does every shorter one, and the flow has ended.
+        At the leading eigenvector on some features the slope is zero on them: a step, halved until
+        the quotient rises, can only change which are kept.
         """
         tau, plane = self.tau, ridge_plane(A, B, self.tau, start)
         slope = ridge_slope(A, B, tau, plane.z, plane.objective)

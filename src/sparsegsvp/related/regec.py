@@ -25,11 +25,10 @@ from .lasso import lasso
 
 
 def cross_shift_planes(A: Array, B: Array, d1: float, d2: float) -> tuple[PlaneFit, PlaneFit]:
-    """Return the extreme eigenvectors of ``(G + d1 H) z = mu (H + d2 G) z`` in the row space.
+    """Return the extreme eigenvectors of ``(G + d1 H) z = mu (H + d2 G) z``, of smallest ``||z||``.
 
-    With the stacked, class-weighted blocks ``M = U S V'`` (G + H = M'M) and ``z = V S^-1 y``
-    the quotient becomes ``(c + d1 (1 - c)) / ((1 - c) + d2 c)``, c = ||U_A y||^2 / ||y||^2, which
-    rises with c. Of an eigenspace the plane of smallest ``||z||`` is taken.
+    With the stacked blocks ``M = U S V'`` (G + H = M'M) and ``z = V S^-1 y`` the quotient is
+    ``(c + d1 (1 - c)) / ((1 - c) + d2 c)``, c = ||U_A y||^2 / ||y||^2, which rises with c.
     """
     blocks, basis = row_space([A, B])
     stacked = np.vstack([block / np.sqrt(len(block)) for block in blocks])
@@ -49,10 +48,9 @@ def cross_shift_planes(A: Array, B: Array, d1: float, d2: float) -> tuple[PlaneF
 
 
 def diagonal_shift_plane(A: Array, B: Array, d1: float, d2: float) -> PlaneFit:
-    """Minimise ``z'(G + d1 diag H)z / z'(H + d2 diag G)z``.
+    """Minimise ``z'(G + d1 diag H)z / z'(H + d2 diag G)z``, by Lanczos on the inverted pair.
 
-    The two diagonals differ, so the row space does not hold the optimum: Lanczos iteration on the
-    inverted pair to machine precision, with the numerator's inverse by the identity of Woodbury.
+    The two diagonals differ, so the row space does not hold the optimum.
     """
     Ae, Be = shorten(moment_factor(A)), shorten(moment_factor(B))
     top, bottom = d1 * np.square(Be).sum(axis=0), d2 * np.square(Ae).sum(axis=0)
@@ -145,10 +143,9 @@ class L1ReGEC(PlanePairClassifier):
 
     and for the second the two matrices change places. The original, whose text was not at hand, is
     described as ReGEC's problem with an l1 regularisation. Chosen here: the constraint; a bias free
-    of the l1 term; the ridge :math:`\rho`, without which more features than samples leave the
-    problem unbounded; a lasso on the tangent of the constraint as the step; the unit of
-    :math:`\lambda`, at which w = 0 could not be improved; and of two starts, w = 0 and the plane
-    without the l1 term, the lower end.
+    of the l1 term; the ridge, which keeps the problem bounded; a lasso on the constraint's tangent
+    as the step; the unit of :math:`\lambda`, at which w = 0 could not be improved; and the lower
+    end of two starts, w = 0 and the plane without the l1 term.
 
     Parameters
     ----------
@@ -196,10 +193,9 @@ class L1ReGEC(PlanePairClassifier):
         return (F @ z) @ F + self.ridge * z
 
     def _descend(self, N: Array, D: Array, l1: float, z: Array) -> PlaneFit:
-        """Minimise ``z'N'Nz + l1 ||w||_1`` on ``z'D'Dz = 1``, ridges aside, by convex steps.
+        """Minimise ``z'N'Nz + l1 ||w||_1`` on ``z'D'Dz = 1``, ridges aside, by lassos on tangents.
 
-        Each step solves the lasso on the tangent ``(D'D z_t)'z = 1``. By Cauchy and Schwarz the
-        solution has ``z'D'Dz >= 1``, so scaling it back onto the set lowers both terms.
+        By Cauchy and Schwarz ``z'D'Dz >= 1`` there: scaling back onto the set lowers both terms.
         """
 
         def value(z: Array) -> float:

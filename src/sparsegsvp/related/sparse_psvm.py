@@ -26,8 +26,7 @@ class SparsePSVM(PlanePairClassifier):
     For fixed a this is an elastic net with the target :math:`\tilde H R^{-1} a`; for fixed
     :math:`\beta` the best a is :math:`R^{-T} H \beta`, normalised. The two steps alternate, and
     neither raises the objective, given less its constant. For the second plane the classes change
-    roles. The quotient rewards a direction in which the other class spreads, whatever the means do,
-    and among thousands of independent noise features there always is one.
+    roles. Among thousands of independent noise features one always spreads the other class.
 
     The original's text was not at hand; the problem and the alternation are known from later
     descriptions. Chosen here: a bias free of the l1 term; the start at the plane of GEPSVM; the

@@ -8,15 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import Float64Array, IntArray
+from .._typing import Array, IntArray
 from .._validate import check_integer, check_real
 from ..linalg.moments import ClassMoments
 from ..linalg.rows import read_rows
-from .exact import solve_unpenalized
 from .newton import Problem, Solution, kkt_residual
 from .path import Path, warn_of
 from .penalties import Penalty, penalty_factors
-from .quotient import ClassCovariances, CovariancesOfMoments, OneVsRest, Part, covariances_of
+from .quotient import (
+    ClassCovariances,
+    CovariancesOfMoments,
+    OneVsRest,
+    Part,
+    covariances_of,
+    solve_unpenalized,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,10 +31,8 @@ class GSVPResult:
 
     Attributes
     ----------
-    w : ndarray of shape (n_features,)
-        Unit vector with exact zeros; the mean of B lies on the positive side of the plane.
-    b : float
-        Bias of the plane ``x'w + b = 0``.
+    w, b : ndarray of shape (n_features,) and float
+        The plane ``x'w + b = 0``, w of length 1 with exact zeros, B's mean on the positive side.
     delta, quotient, objective : float
         Strength of the penalty, generalized Rayleigh quotient, and quotient plus penalty.
     kkt_residual : float
@@ -41,13 +45,12 @@ class GSVPResult:
     delta_max : float
         At and above it a single feature is returned, or those of penalty factor 0, and is
         stationary. NaN where delta is 0: that is solved exactly, without a path.
-    clipped : bool
-        The best bias ran off to infinity and was clipped.
-    gap : float
-        How far, relatively, the path downward was above this solution of the path upward.
+    clipped, gap : bool and float
+        Whether the best bias ran off to infinity and was clipped, and how far, relatively, the
+        path downward was above this solution of the path upward.
     """
 
-    w: Float64Array = field(repr=False)
+    w: Array = field(repr=False)
     b: float
     delta: float
     quotient: float
@@ -55,7 +58,7 @@ class GSVPResult:
     kkt_residual: float
     n_iter: int
     converged: bool
-    history: Float64Array = field(repr=False)
+    history: Array = field(repr=False)
     delta_max: float
     clipped: bool = False
     gap: float = 0.0
@@ -108,9 +111,8 @@ def sparse_gsvp(
     pool : float, default=0.0
         In [0, 1]: 0 keeps each class's own spread, 1 uses the pooled spread for both.
     w0 : array of shape (n_features,), optional
-        Where to start, by default at the best single feature. Unless it is a solution already,
-        the solution it leads to is carried on to smaller penalties and back, and the lower of
-        the two is returned. Not used where delta is 0.
+        Where to start, by default at the best single feature, unless delta is 0. The solution is
+        also carried on to smaller penalties and back, and the lower of the two is returned.
     penalty_factor : array of shape (n_features,) or mapping, optional
         The factors l_f: 0 for features that are always used, infinity for those that never are.
         Or those of some features by the names of A's columns; the others are 1.
@@ -118,10 +120,6 @@ def sparse_gsvp(
         Smoothing of the penalty for q < 1.
     tol, max_iter : float, default=1e-6, and int, default=1000
         The certificate is to be below ``tol * delta_max`` after so many iterations.
-
-    Returns
-    -------
-    GSVPResult
 
     Examples
     --------
@@ -151,7 +149,7 @@ def sparse_gsvp(
 def sparse_gsvp_path(
     A: Any,
     B: Any,
-    deltas: Sequence[float] | Float64Array | None = None,
+    deltas: Sequence[float] | Array | None = None,
     *,
     n_deltas: int = 30,
     ratio: float = 1e-2,
@@ -175,10 +173,6 @@ def sparse_gsvp_path(
         Penalties, in any order; solved and returned from the largest to the smallest.
     n_deltas, ratio : int, default=30, and float, default=1e-2
         Without `deltas`: how many, in geometric steps from delta_max to ``ratio * delta_max``.
-
-    Returns
-    -------
-    list of GSVPResult
 
     Examples
     --------
@@ -254,7 +248,7 @@ def _covariances(A: Any, B: Any) -> ClassCovariances:
     return covariances_of(parts, 2, standardize=False)
 
 
-def _unit_start(w0: Any, problem: Problem) -> Float64Array:
+def _unit_start(w0: Any, problem: Problem) -> Array:
     """The given start as a unit vector on the features that a plane may use."""
     w = np.array(w0, dtype=np.float64).ravel()
     if w.shape != problem.factors.shape or not np.isfinite(w).all():

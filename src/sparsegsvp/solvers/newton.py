@@ -1,10 +1,9 @@
 r"""One plane at one penalty: Newton's method on a growing set of features.
 
-`minimize` is the loop on a few features. A step of Newton's method is taken on the support and
-the signs of w, with the features that violate the certificate most joining at zero; where that
-does not descend, a proximal gradient step with the length of Barzilai and Borwein. Both are
-accepted only if the objective does not increase. `solve` calls it on a working set, computes the
-gradient over all features, lets violators in, and repeats until none is left.
+`minimize` is the loop on a few features: a step of Newton's method on the support and the signs
+of w, with the worst violators of the certificate joining at zero, or, where that does not descend,
+a proximal gradient step. The objective never increases. `solve` calls it on a working set, computes
+the gradient over all features, lets violators in, and repeats until none is left.
 """
 
 from __future__ import annotations
@@ -16,21 +15,17 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-from .._typing import BoolArray, Float64Array, IntArray
+from .._typing import Array, BoolArray, IntArray
 from .._validate import warn_constant
 from .penalties import Penalty
 from .quotient import Bias, ClassCovariances, OneVsRest, Quotient
 
-# Relative size of what rounding changes of the objective.
-_ROUNDING = 4 * float(np.finfo(np.float64).eps)
+_ROUNDING = 4 * float(np.finfo(np.float64).eps)  # relative, of the objective
 _ARMIJO = 1e-4
-# Largest support whose Hessian is formed.
-_MAX_NEWTON = 1000
+_MAX_NEWTON = 1000  # largest support whose Hessian is formed
 # What is added, one after the other, to the diagonal of an indefinite Hessian, relative to it.
 _SHIFTS = np.array([0.0, 0.03, 0.06, 0.18, 0.54, 1.6, 4.8, 15.0, 44.0])
-# The problem on a working set is solved to this part of the tolerance, for the sake of the
-# coefficients: Newton converges quadratically, so that costs a step at most.
-_INNER = 0.01
+_INNER = 0.01  # part of the tolerance on a working set; by quadratic convergence, a step at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +37,7 @@ class Problem:
     tau: float
     penalty: Penalty
     # the factors l_f of all features: 0 for those in every solution, infinite for those in none
-    factors: Float64Array
+    factors: Array
 
     @cached_property
     def eligible(self) -> BoolArray:
@@ -81,7 +76,7 @@ class Problem:
         """The quotient on some of the features."""
         return Quotient(self.cov, self.plane, self.tau, features)
 
-    def gradient(self, features: IntArray, w: Float64Array, bias: Bias) -> Float64Array:
+    def gradient(self, features: IntArray, w: Array, bias: Bias) -> Array:
         """The quotient's gradient over all features, by one pass over the data."""
         plane, means, r = self.plane, self.cov.means, bias.ratio
         gradient = self.cov.products(features, w, (plane.own - r * plane.other)[None])[0]
@@ -99,29 +94,25 @@ class Solution:
 
     delta: float
     features: IntArray
-    w: Float64Array  # the weights of ``features``, in standardised units; all others are zero
+    w: Array  # the weights of ``features``, in standardised units; all others are zero
     bias: Bias
     objective: float
     kkt_residual: float
     n_iter: int
     history: list[float]
-    gradient: Float64Array  # of all features; empty where it is not needed any more
+    gradient: Array  # of all features; empty where it is not needed any more
     converged: bool
     gap: float = 0.0  # how far the downward path was above this, relative
 
-    def dense(self, n_features: int) -> Float64Array:
+    def dense(self, n_features: int) -> Array:
         """The weights of all features, the other classes on the positive side of the plane."""
         w = np.zeros(n_features)
         w[self.features] = self.bias.sign * self.w
         return w
 
 
-def prox_on_sphere(y: Float64Array, threshold: Float64Array) -> Float64Array:
-    """Minimise 0.5 ||w - y||^2 + sum threshold_f |w_f| over the unit sphere, exactly.
-
-    That is the soft-thresholded y, normalised; if that is zero, the single coordinate with
-    the largest ``|y_f| - threshold_f``, the lowest index in a tie.
-    """
+def prox_on_sphere(y: Array, threshold: Array) -> Array:
+    """Minimise 0.5 ||w - y||^2 + sum threshold_f |w_f| over the unit sphere, exactly."""
     left = np.abs(y) - threshold
     w = np.copysign(np.maximum(left, 0.0), y)
     norm = np.sqrt(w @ w)
@@ -132,11 +123,10 @@ def prox_on_sphere(y: Float64Array, threshold: Float64Array) -> Float64Array:
     return w
 
 
-def kkt_residual(w: Float64Array, gradient: Float64Array, slopes: Float64Array) -> float:
-    """The largest violation of stationarity at a unit vector w.
+def kkt_residual(w: Array, gradient: Array, slopes: Array) -> float:
+    """The largest violation of stationarity at a unit vector w, slopes ``s_f = delta l_f p'``.
 
-    With slopes ``s_f = delta l_f p'(|w_f|)``, it is the largest over features of
-    ``|g_f + s_f sign(w_f) - lam w_f|`` where w_f != 0, with ``lam = sum s_f |w_f|``, and of
+    That is ``|g_f + s_f sign(w_f) - lam w_f|`` where w_f != 0, with ``lam = sum s_f |w_f|``, and
     ``max(|g_f| - s_f, 0)`` where w_f = 0.
     """
     violation = np.abs(gradient) - slopes
@@ -151,9 +141,7 @@ def kkt_residual(w: Float64Array, gradient: Float64Array, slopes: Float64Array) 
 class Iterate:
     """A unit vector with its objective, slopes of the penalty and certificate."""
 
-    def __init__(
-        self, quotient: Quotient, penalty: Penalty, base: Float64Array, w: Float64Array
-    ) -> None:
+    def __init__(self, quotient: Quotient, penalty: Penalty, base: Array, w: Array) -> None:
         t = np.abs(w)
         self.quotient, self.penalty, self.base = quotient, penalty, base
         self.point = quotient.evaluate(w)
@@ -161,25 +149,22 @@ class Iterate:
         self.slopes = base if penalty.q == 1.0 else base * penalty.slope(t)
 
     @property
-    def w(self) -> Float64Array:
+    def w(self) -> Array:
         return self.point.w
 
     @cached_property
     def residual(self) -> float:
         return kkt_residual(self.w, self.point.gradient, self.slopes)
 
-    def at(self, w: Float64Array) -> Iterate:
+    def at(self, w: Array) -> Iterate:
         """The same problem at another unit vector."""
         return Iterate(self.quotient, self.penalty, self.base, w)
 
 
 def minimize(
-    problem: Problem, delta: float, features: IntArray, w: Float64Array, tol: float, max_iter: int
+    problem: Problem, delta: float, features: IntArray, w: Array, tol: float, max_iter: int
 ) -> tuple[Iterate, list[float]]:
-    """Lower the objective on some features from a unit vector w on them to a residual of ``tol``.
-
-    Returns the last iterate and the objective at the start and after each iteration.
-    """
+    """Lower the objective on some features from w to a residual of ``tol``; with its history."""
     base = delta * problem.factors[features]
     current, previous = Iterate(problem.quotient(features), problem.penalty, base, w), None
     history = [current.objective]
@@ -233,8 +218,8 @@ def _newton_step(it: Iterate, tol: float) -> Iterate | None:
 
 
 def _newton_direction(
-    it: Iterate, at: IntArray, v: Float64Array, total: Float64Array, multiplier: float
-) -> Float64Array | None:
+    it: Iterate, at: IntArray, v: Array, total: Array, multiplier: float
+) -> Array | None:
     """Minus the inverse of the Lagrangian's Hessian, on the tangent space, times ``total``."""
     H = it.quotient.hessian(it.point, at)
     diagonal = H.ravel()[:: len(at) + 1]
@@ -309,10 +294,9 @@ def solve(problem: Problem, delta: float, start: Solution, tol: float, max_iter:
 def solve_reweighted(
     problem: Problem, delta: float, start: Solution, tol: float, max_iter: int
 ) -> Solution:
-    """Solve with a concave penalty from the l1 solution ``start`` at the same delta.
+    """Solve with a concave penalty from the l1 solution at the same delta.
 
-    Three times p is majorised by its tangent where the last one ended; then the loop takes the
-    penalty's own curvature into account, which converges where reweighting would creep.
+    Three times p is majorised by its tangent; then the loop takes its curvature into account.
     """
     current, n_iter = start, 0
     for _ in range(3):
@@ -327,20 +311,20 @@ def solve_reweighted(
     return replace(result, n_iter=n_iter + result.n_iter)
 
 
-def _largest(values: Float64Array, least: float, most: int) -> IntArray:
+def _largest(values: Array, least: float, most: int) -> IntArray:
     """Where the values above ``least`` are, the largest first, at most so many."""
     above = np.flatnonzero(values > least)
     return above[np.argsort(-values[above], kind="stable")[:most]]
 
 
-def placed(features: IntArray, w: Float64Array, among: IntArray) -> Float64Array:
+def placed(features: IntArray, w: Array, among: IntArray) -> Array:
     """w on a larger sorted set of features, zero elsewhere."""
     out = np.zeros(len(among))
     out[np.searchsorted(among, features)] = w
     return out
 
 
-def _expected(problem: Problem, delta: float, start: Solution, resting: Float64Array) -> IntArray:
+def _expected(problem: Problem, delta: float, start: Solution, resting: Array) -> IntArray:
     """The support of ``start`` and the features that are likely to join it, in order."""
     # sequential strong rule: slopes change by no more than delta does
     least = max(2.0 - max(start.delta, delta) / delta, 0.0)

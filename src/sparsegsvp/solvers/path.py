@@ -9,33 +9,25 @@ from operator import attrgetter
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._typing import Float64Array, IntArray
+from .._typing import Array, IntArray
 from .._validate import first_few, warn_caller
-from .exact import solve_unpenalized
 from .newton import Problem, Solution, kkt_residual, minimize, placed, solve, solve_reweighted
 from .penalties import Penalty
-from .quotient import Bias, single_feature_ratios
+from .quotient import Bias, single_feature_ratios, solve_unpenalized
 
-# Steps of the continuation that leads to a single delta.
-_CONTINUATION = 0.6
-# Relative difference of objectives that counts as another minimum.
-_DISTINCT = 1e-7
-# Tolerance, relative to delta, at which one can tell another minimum.
-_LOOSE = 1e-2
-# Tolerance, relative to the largest delta, of the l1 solutions that reweighting starts from.
-_START = 1e-4
-# What rounding leaves of gradients, which is all there is where the classes do not differ.
-_ROUNDING = 1e-14
-# A quotient that is zero but for rounding.
-_NOTHING_LEFT = 1e-24
+_CONTINUATION = 0.6  # steps of the continuation that leads to a single delta
+_DISTINCT = 1e-7  # relative difference of objectives that counts as another minimum
+_LOOSE = 1e-2  # tolerance, relative to delta, at which one can tell another minimum
+_START = 1e-4  # tolerance, relative to the largest delta, of l1 solutions to be reweighted
+_ROUNDING = 1e-14  # what rounding leaves of gradients where the classes do not differ
+_NOTHING_LEFT = 1e-24  # a quotient that is zero but for rounding
 
 
 class Path:
     """Solutions of one plane's problem at falling deltas, each from the last.
 
-    ``tol`` is relative to delta_max, ``max_iter`` for each delta. At and above delta_max the
-    path's first solution is stationary, for q < 1 only because the penalty is so steep at zero;
-    without ``first_above`` the l1 solution, reweighted, is taken there where it is lower.
+    At and above delta_max the first solution is stationary, for q < 1 only because the penalty is
+    so steep at zero; without ``first_above`` the reweighted l1 solution is taken where lower.
     """
 
     def __init__(
@@ -67,12 +59,8 @@ class Path:
             results.append(_at_delta(self.problem, delta, self.first))
         return min(results, key=attrgetter("objective"))
 
-    def solve_from(self, delta: float, w: Float64Array) -> Solution:
-        """The solution at ``delta`` from a unit vector, then by way of smaller deltas, if lower.
-
-        What the way up does for a path: a start far from the path may end in a minimum
-        that a smaller penalty does not have.
-        """
+    def solve_from(self, delta: float, w: Array) -> Solution:
+        """The solution at ``delta`` from a unit vector, then by way of smaller deltas, if lower."""
         first = self._from_start(delta, w)
         if first.history[0] - first.objective <= _DISTINCT * abs(first.objective):
             return first
@@ -91,11 +79,6 @@ class Path:
             last = self.at(float(delta), last)
             # a gradient over all features for every delta would outweigh the data
             path.append(replace(last, gradient=np.empty(0)))
-        self._walk_up(path)
-        return path
-
-    def _walk_up(self, path: list[Solution]) -> None:
-        """Start each point of a path anew from the one below it and keep the better."""
         for index in range(len(path) - 2, -1, -1):
             down = path[index]
             if down.delta >= self._first_above:
@@ -104,13 +87,13 @@ class Path:
             if lower is not None:
                 gap = (down.objective - lower.objective) / abs(lower.objective)
                 path[index] = replace(lower, gradient=np.empty(0), gap=gap)
+        return path
 
     def _lower_from(self, start: Solution, down: Solution) -> Solution | None:
         """A solution at ``down``'s delta with a lower objective, started from ``start``.
 
-        First on the features of the two alone, which costs no pass over the data; only
-        if that ends lower is it worth a certificate. Where the two have the same features
-        and signs nothing is tried: between them the objective is smooth, and one minimum.
+        First on the features of the two alone, which costs no pass over the data. With the same
+        features and signs nothing is tried: between the two the objective is smooth.
         """
         if np.array_equal(start.features, down.features) and (start.w * down.w > 0.0).all():
             return None
@@ -125,7 +108,7 @@ class Path:
         lower = self._from_start(down.delta, dense)
         return lower if lower.objective < down.objective else None
 
-    def _from_start(self, delta: float, w: Float64Array) -> Solution:
+    def _from_start(self, delta: float, w: Array) -> Solution:
         features = np.flatnonzero(w)
         # of no feature more is expected: the certificate will name them
         start = replace(
@@ -149,14 +132,10 @@ class Path:
 def path_start(problem: Problem) -> tuple[Solution, Solution]:
     """The first solution of a path, at delta_max, and what solutions below it start from.
 
-    The first has the feature with the smallest quotient by itself or, where some have no penalty,
-    all of these, at the best plane on them. It meets the certificate at and above the largest
-    ``|g_f| / (l_f p'(0))`` over the other features, which is delta_max.
-
-    Unless features without a penalty tell next to nothing: a covariate by which the classes were
-    matched leaves a plane whose gradient is small, so that it is stationary far below the
-    penalty at which another feature alone, of quotient r_f, is worth its price. Then delta_max is
-    the largest ``(r - r_f) / (l_f p'(0))`` instead, and the path goes on from that feature.
+    The first has the best single feature or all without a penalty. It is stationary at and above
+    the largest ``|g_f| / (l_f p'(0))`` over the others, delta_max. Where features without a penalty
+    tell next to nothing, as a covariate by which the classes were matched, another feature is
+    worth its price far above: then delta_max is the largest ``(r - r_f) / (l_f p'(0))``.
     """
     ratios = single_feature_ratios(problem.cov, problem.plane, problem.tau)
     ratios[~problem.eligible] = np.inf
@@ -199,7 +178,7 @@ def _at_delta(problem: Problem, delta: float, first: Solution) -> Solution:
     return replace(first, delta=delta, objective=objective, history=[objective])
 
 
-def _sparsest(problem: Problem, ratios: Float64Array) -> tuple[IntArray, Float64Array, Bias]:
+def _sparsest(problem: Problem, ratios: Array) -> tuple[IntArray, Array, Bias]:
     """The best plane on the features without a penalty or, without any, on a single feature."""
     features = problem.free
     if len(features):

@@ -8,17 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from .._typing import Float64Array
+from .._typing import Array
 from .._validate import check_real, close_names, find_columns, first_few
 
 
 @dataclass(frozen=True)
 class Penalty:
-    """p(t) = t for q = 1, and (t + eps)^q - eps^q below, for t = |w_f| in [0, 1].
-
-    The smoothing keeps the slope at 0 finite. p is concave, so its tangent lies above it, and an
-    l1 problem with the slopes as factors majorises the one with p.
-    """
+    """p(t) = t for q = 1, and (t + eps)^q - eps^q below, concave: tangents lie above it."""
 
     q: float = 1.0
     eps: float = 1e-3
@@ -27,7 +23,7 @@ class Penalty:
         check_real("q", self.q, above=0, most=1)
         check_real("eps", self.eps, above=0)
 
-    def value(self, t: Float64Array) -> Float64Array:
+    def value(self, t: Array) -> Array:
         """p(t), elementwise."""
         return t if self.q == 1.0 else (t + self.eps) ** self.q - self.eps**self.q
 
@@ -35,17 +31,13 @@ class Penalty:
         """p'(t), elementwise; at 0 what the gradient of a feature at zero is compared with."""
         return self.q * (t + self.eps) ** (self.q - 1.0)
 
-    def curvature(self, t: Float64Array) -> Float64Array:
+    def curvature(self, t: Array) -> Array:
         """p''(t), elementwise."""
         return self.q * (self.q - 1.0) * (t + self.eps) ** (self.q - 2.0)
 
 
-def penalty_factors(given: Any, n_features: int, names: Any = None) -> Float64Array:
-    """Return the penalty factors of all features, checked; 1 where none are given.
-
-    They are one non-negative number per feature, or those of some features by name, the others
-    being 1; a pandas Series goes by its index if that holds names.
-    """
+def penalty_factors(given: Any, n_features: int, names: Any = None) -> Array:
+    """Return the factors of all features, checked; given for each, or by name, for some."""
     if given is None:
         return np.ones(n_features)
     labels = getattr(given, "index", None)  # that of a list is a method

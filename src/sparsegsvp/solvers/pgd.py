@@ -4,11 +4,9 @@ For class matrices A and B and z = [w; b], with a column of ones for the bias b,
 
     h(z) = r(z) + delta * penalty(z),     r(z) = ||A w + b||^2 / ||B w + b||^2
 
-is lowered by y = z - step * grad r(z), followed by a proximal step. Kept as published: r does not
-change when z is scaled while the penalty shrinks with z, so h has no minimiser, and where the
-iteration stops depends on the start, the step and the cap.
-
-U. O. Ugwu and M. Kirby, arXiv:2410.03978 (2024).
+is lowered by y = z - step * grad r(z), followed by a proximal step (U. O. Ugwu and M. Kirby,
+arXiv:2410.03978, 2024). As published: r does not change when z is scaled while the penalty shrinks
+with z, so h has no minimiser, and where it stops depends on the start, the step and the cap.
 """
 
 from __future__ import annotations
@@ -114,10 +112,6 @@ def l1_pgd_gsvp(
     bias : bool, default=True
         Act as if A and B had a column of ones appended.
 
-    Returns
-    -------
-    PGDResult
-
     Examples
     --------
     >>> import numpy as np
@@ -173,10 +167,6 @@ def lq_pgd_gsvp(
         "weighted" is the paper's step; "exact" the proximal operator of the lq norm itself
         (`lq_prox`), to which eps and conventions mean nothing.
 
-    Returns
-    -------
-    PGDResult
-
     Examples
     --------
     >>> import numpy as np
@@ -223,10 +213,6 @@ def lq_prox(y: Vector, weight: float, q: float) -> Vector:
     weight, q : float
         The weight w of the penalty, at least 0, and the exponent, in (0, 1].
 
-    Returns
-    -------
-    ndarray of the shape of y
-
     Examples
     --------
     >>> import numpy as np
@@ -254,10 +240,9 @@ def lq_prox(y: Vector, weight: float, q: float) -> Vector:
 class PGDPlane:
     """A plane to be found: the class it shall be near (0 is A, 1 is B), and how.
 
-    With the exact step the penalty is delta * sum |z|^q, and the step has the paper's scale, at
-    q = 1 the threshold step_size * delta / 2 (equations 11 and 12): the iteration aims at half the
-    penalty whose value the stopping rule watches. With the weighted step it is delta * z' D z,
-    D = diag((z^2 + eps^2)^((q - 2) / 2)) (equations 14, 15 and 17), D taken as the conventions say.
+    The exact step has the paper's scale, at q = 1 the threshold step_size * delta / 2 (equations
+    11, 12), so it aims at half the penalty that the stopping rule watches; the weighted step is of
+    equations 14, 15 and 17.
     """
 
     near: int
@@ -303,12 +288,7 @@ class PGDPlane:
 def pgd_planes(
     A: Operator, B: Operator, planes: Sequence[PGDPlane], *, bias: bool = True
 ) -> list[PGDResult]:
-    """Find several planes of the same two classes, side by side.
-
-    The time of an iteration is that of reading A and B, which planes side by side share: with
-    176 x 15154 numbers each of forty costs a fifth of one alone. Every plane has its own iteration,
-    the same as alone up to the rounding of the products.
-    """
+    """Find several planes of the same two classes, side by side: they share each pass over both."""
     walks = [_iterate(plane, bias) for plane in planes]
     iterates = {walk: next(walk) for walk in walks}
     results = {}

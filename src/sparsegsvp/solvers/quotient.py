@@ -1,4 +1,4 @@
-r"""The quotient of mean squared distances: what it is made of, its best bias and derivatives.
+r"""The quotient of mean squared distances: its parts, best bias, derivatives and minimum.
 
 For the plane of class i, with :math:`\|w\|_2 = 1`,
 
@@ -7,6 +7,9 @@ For the plane of class i, with :math:`\|w\|_2 = 1`,
 where N and D are the covariances of class i and of the others, shrunk toward the pooled one, and
 :math:`\mu_i`, :math:`\mu_j` their means. The bias has a closed form, so it never appears as a
 variable. Standardisation is folded into the products with the rows.
+
+With M_k = [[S_k + tau I + mu_k mu_k', mu_k], [mu_k', 1]] the smallest quotient is the smallest
+eigenvalue of the pair (M_i, M_j), and its eigenvector holds w and b.
 """
 
 from __future__ import annotations
@@ -20,23 +23,20 @@ from operator import add
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, lstsq
 
-from .._typing import Float64Array, IntArray
+from .._typing import Array, IntArray
+from .._validate import warn_caller
+from ..linalg.gsvd import gsvd
 from ..linalg.moments import ClassMoments, class_moments, standardisation
 from ..linalg.rows import BLOCK, Rows, as_rows
 
-# Relative size of the quotient's dependence on the bias that is rounding.
-_FLAT = 1e-12
-# The distance of the plane from its class mean, in units of the spread, beyond which the
-# bias is taken to run off to infinity.
-_FAR = 1e4
-# Above this ratio of mean to standard deviation, float32 products are accumulated in float64.
-_LARGE_MEAN = 30.0
-# Elements of the blocks of all classes that are kept in memory.
-_MOST_ELEMENTS = 1 << 24
+_FLAT = 1e-12  # relative size of the quotient's dependence on the bias that is rounding
+_FAR = 1e4  # distance of the plane from its class mean, in units of the spread, that is infinite
+LARGE_MEAN = 30.0  # in standard deviations; above, float32 products are accumulated in float64
+_MOST_ELEMENTS = 1 << 24  # elements of the blocks of all classes that are kept in memory
 
-Lift = Callable[[Float64Array], Float64Array]
+Lift = Callable[[Array], Array]
 
 
 class Part(NamedTuple):
@@ -44,21 +44,16 @@ class Part(NamedTuple):
 
     rows: Rows
     codes: IntArray
-    weight: Float64Array
+    weight: Array
 
 
 class ClassCovariances:
-    """Means and variances of all standardised features in each class, constant features zero.
-
-    A subclass adds the covariances. ``share`` is each class's part of the total weight.
-    """
+    """Means and variances of standardised features in each class; a subclass adds covariances."""
 
     n_samples: int
     max_block: int  # the number of features up to which blocks are formed
 
-    def __init__(
-        self, means: Float64Array, variances: Float64Array, share: Float64Array, standardize: bool
-    ) -> None:
+    def __init__(self, means: Array, variances: Array, share: Array, standardize: bool) -> None:
         self.share = share
         self.center = share @ means
         total = share @ (variances + (means - self.center) ** 2)
@@ -67,11 +62,11 @@ class ClassCovariances:
         self.means = (means - self.center) * self.inverse
         self.variances = variances * self.inverse**2
 
-    def blocks(self, features: IntArray, coef: Float64Array) -> Float64Array:
+    def blocks(self, features: IntArray, coef: Array) -> Array:
         """``sum_k coef_k Cov_k`` between these features, for each row of `coef`."""
         raise NotImplementedError
 
-    def products(self, features: IntArray, w: Float64Array, coef: Float64Array) -> Float64Array:
+    def products(self, features: IntArray, w: Array, coef: Array) -> Array:
         """``sum_k coef_k Cov_k w`` for all features, w on `features`, for each row of `coef`."""
         raise NotImplementedError
 
@@ -99,7 +94,7 @@ class CovariancesOfRows(ClassCovariances):
             variances += statistics[1]
         super().__init__(means, variances, totals / totals.sum(), standardize)
         self._exact = any(part.dtype != np.float64 for part in self._parts) and bool(
-            np.any(np.abs(self.center) * self.inverse > _LARGE_MEAN)
+            np.any(np.abs(self.center) * self.inverse > LARGE_MEAN)
         )
         # rows that count, those of each class side by side
         order = np.argsort(codes, kind="stable")
@@ -116,7 +111,7 @@ class CovariancesOfRows(ClassCovariances):
         self._columns = np.empty((0, self.n_samples))
         self._gram = np.empty((n_classes, 0, 0))
 
-    def _read(self, features: IntArray) -> Float64Array:
+    def _read(self, features: IntArray) -> Array:
         """Standardised columns, one in a row, those rows of X that count."""
         out = np.concatenate([part.columns(features) for part in self._parts])[self._order].T
         out -= self.center[features, None]
@@ -129,7 +124,10 @@ class CovariancesOfRows(ClassCovariances):
         if len(new):
             k, size = self._n_cached, self._n_cached + len(new)
             if size > len(self._columns):
-                self._grow(size + size // 2 + 32)
+                columns, gram, capacity = self._columns, self._gram, size + size // 2 + 32
+                self._columns = np.empty((capacity, self.n_samples))
+                self._gram = np.empty((len(gram), capacity, capacity))
+                self._columns[:k], self._gram[:, :k, :k] = columns[:k], gram[:, :k, :k]
             columns = self._read(new)
             for c, inside in enumerate(self._classes):
                 # each class centred by itself: the products are then covariances at once
@@ -142,20 +140,13 @@ class CovariancesOfRows(ClassCovariances):
             self._n_cached = size
         return self._place[features]
 
-    def _grow(self, capacity: int) -> None:
-        k = self._n_cached
-        columns, gram = self._columns, self._gram
-        self._columns = np.empty((capacity, self.n_samples))
-        self._gram = np.empty((len(gram), capacity, capacity))
-        self._columns[:k], self._gram[:, :k, :k] = columns[:k], gram[:, :k, :k]
-
-    def blocks(self, features: IntArray, coef: Float64Array) -> Float64Array:
+    def blocks(self, features: IntArray, coef: Array) -> Array:
         at = self._extend(features)
         flat = (at[:, None] * self._gram.shape[1] + at).ravel()
         classes = self._gram.reshape(len(self._gram), -1).take(flat, axis=1)
         return (coef @ classes).reshape(len(coef), len(at), len(at))
 
-    def products(self, features: IntArray, w: Float64Array, coef: Float64Array) -> Float64Array:
+    def products(self, features: IntArray, w: Array, coef: Array) -> Array:
         at = self._place[features]
         if (at >= 0).all():
             projected = w @ self._columns[at]
@@ -189,7 +180,7 @@ class CovariancesOfRows(ClassCovariances):
         weight = self._weight * self.share[self._codes]
         moments = class_moments(as_rows(vectors * root), self._codes, weight, len(self.share))
 
-        def lift(u: Float64Array) -> Float64Array:
+        def lift(u: Array) -> Array:
             coordinates = vectors @ (u / root)
             return np.concatenate([self._read(part) @ coordinates for part in parts])
 
@@ -208,10 +199,10 @@ class CovariancesOfMoments(ClassCovariances):
         self._cov = covariances * self.inverse
         self._cov *= self.inverse[:, None]
 
-    def blocks(self, features: IntArray, coef: Float64Array) -> Float64Array:
+    def blocks(self, features: IntArray, coef: Array) -> Array:
         return np.tensordot(coef, self._cov[:, features[:, None], features], axes=1)
 
-    def products(self, features: IntArray, w: Float64Array, coef: Float64Array) -> Float64Array:
+    def products(self, features: IntArray, w: Array, coef: Array) -> Array:
         # symmetric, so rows serve as columns, and rows are contiguous
         return coef @ (w @ self._cov[:, features])
 
@@ -231,16 +222,16 @@ def covariances_of(parts: Sequence[Part], n_classes: int, *, standardize: bool) 
 class OneVsRest:
     """Weights of class covariances and means in the quotient of one class against the rest."""
 
-    own: Float64Array  # of the class covariances in the numerator
-    other: Float64Array  # and in the denominator
-    own_mean: Float64Array  # of the class means
-    other_mean: Float64Array
+    own: Array  # of the class covariances in the numerator
+    other: Array  # and in the denominator
+    own_mean: Array  # of the class means
+    other_mean: Array
     # contrasts E of the class means M such that the spread of the other classes' means adds
     # (E M)'(E M) to the denominator; for two classes one row of zeros
-    between: Float64Array
+    between: Array
 
     @classmethod
-    def of_class(cls, i: int, share: Float64Array, pool: float) -> OneVsRest:
+    def of_class(cls, i: int, share: Array, pool: float) -> OneVsRest:
         """The weights for class i, given each class's share of the total weight and ``pool``."""
         k = len(share)
         unit = np.eye(k)[i]
@@ -266,11 +257,7 @@ class Bias(NamedTuple):
 
 
 def best_bias(a: float, c: float, d: float) -> Bias:
-    """Minimise (a + t^2) / (c + (t + d)^2) over t = p_i + b.
-
-    a and c are the spreads of the own class and of the others, tau included, and d is the
-    difference of the projected means, p_j - p_i.
-    """
+    """Minimise (a + t^2) / (c + (t + d)^2) over t = p_i + b, where d = p_j - p_i."""
     u = c + d * d - a
     root = hypot(u, 2.0 * sqrt(a) * d)
     if root <= _FLAT * (a + c):
@@ -287,7 +274,7 @@ def best_bias(a: float, c: float, d: float) -> Bias:
     return Bias((a + t * t) / denominator, t, t + d, denominator, clipped)
 
 
-def single_feature_ratios(cov: ClassCovariances, plane: OneVsRest, tau: float) -> Float64Array:
+def single_feature_ratios(cov: ClassCovariances, plane: OneVsRest, tau: float) -> Array:
     """The quotient of every feature by itself at its best bias; infinite for constant features.
 
     With a, c and d as in `best_bias` it is the smaller root of ``c r^2 - (a + c + d^2) r + a``.
@@ -304,18 +291,14 @@ def single_feature_ratios(cov: ClassCovariances, plane: OneVsRest, tau: float) -
 class Point(NamedTuple):
     """A unit vector with the quotient's best bias and gradient there."""
 
-    w: Float64Array
+    w: Array
     bias: Bias
-    gradient: Float64Array
-    spread: Float64Array  # D w
+    gradient: Array
+    spread: Array  # D w
 
 
 class Quotient:
-    """The quotient of one plane on a few features.
-
-    ``pair`` holds N and D between the features; None where they are too many, so that every
-    product reads the data.
-    """
+    """The quotient of one plane on some features; ``pair`` is N and D, None for too many."""
 
     def __init__(
         self, cov: ClassCovariances, plane: OneVsRest, tau: float, features: IntArray
@@ -325,12 +308,12 @@ class Quotient:
         self.own_mean, self.other_mean = plane.own_mean @ means, plane.other_mean @ means
         self._coef = np.array((plane.own, plane.other))
         self._between = plane.between @ means
-        self.pair: Float64Array | None = None
+        self.pair: Array | None = None
         if len(features) <= cov.max_block:
             self.pair = cov.blocks(features, self._coef)
             self.pair[1] += self._between.T @ self._between
 
-    def products(self, w: Float64Array) -> Float64Array:
+    def products(self, w: Array) -> Array:
         """N w and D w, as rows."""
         if self.pair is not None:
             return self.pair @ w
@@ -338,11 +321,10 @@ class Quotient:
         out[1] += (self._between @ w) @ self._between
         return out
 
-    def evaluate(self, w: Float64Array) -> Point:
+    def evaluate(self, w: Array) -> Point:
         """Best bias, quotient and gradient at a unit vector w.
 
-        The gradient is that of the quotient made scale-free, tau multiplying ||w||^2, so by
-        Euler's theorem w'g = 0 unless the bias was clipped.
+        Of the scale-free quotient, so by Euler's theorem w'g = 0 unless the bias was clipped.
         """
         own, other = self.products(w)
         tau = self.tau
@@ -358,13 +340,11 @@ class Quotient:
         gradient *= 2.0 / bias.denominator
         return Point(w, bias, gradient, other)
 
-    def hessian(self, point: Point, at: IntArray) -> Float64Array:
+    def hessian(self, point: Point, at: IntArray) -> Array:
         """Second derivative of the scale-free quotient on the features ``at``, bias eliminated.
 
-        With f = a / c and gradients ``a'``, ``c'`` in (w, b), the Hessian is
-        ``(a'' - f c'' - f' (c')' - c' (f')') / c``; the row of the bias, whose derivative is
-        zero at its best value, goes by a Schur complement. N and D are there by blocks, all
-        else is of low rank: products of the vectors N w, D w, mu_i, mu_j and w.
+        With f = a / c it is ``(a'' - f c'' - f' (c')' - c' (f')') / c``; the row of the bias goes
+        by a Schur complement. All but N and D is of low rank: N w, D w, mu_i, mu_j and w.
         """
         assert self.pair is not None
         r, _, distance, denominator, clipped = point.bias
@@ -388,3 +368,94 @@ class Quotient:
         out += np.array(left).T @ np.array(right)
         out.flat[:: len(at) + 1] += scale * self.tau * (1.0 - r)
         return out
+
+
+def solve_unpenalized(
+    cov: ClassCovariances, plane: OneVsRest, tau: float, features: IntArray
+) -> tuple[Array, Bias] | None:
+    """Unit normal and bias of the best plane on some features; None where it is at infinity."""
+    reduced = cov.row_space(features) if tau > 0.0 else None
+    if reduced is None:
+        spreads = cov.blocks(features, np.array((plane.own, plane.other)))
+        return _best_plane(spreads, cov.means[:, features], plane, tau)
+    # tau counts against any part of w outside the row space, so the minimiser lies in it: the
+    # problem shrinks to as many dimensions as there are rows
+    small, lift = reduced
+    result = solve_unpenalized(small, plane, tau, np.arange(small.means.shape[1]))
+    if result is None:
+        return None
+    w = lift(result[0])
+    return w / np.linalg.norm(w), result[1]
+
+
+def panel_planes(
+    means: Array, covariances: Array, share: Array, tau: float, pool: float
+) -> tuple[Array, Array]:
+    """Unit normals (n_classes, n_selected) and biases of each class's best plane on a panel.
+
+    The other classes are on the positive side. A plane lies at infinity where its class is the
+    wider one and the means coincide: that of ``pool=1`` stands in for it, with a warning.
+    """
+    share = share / share.sum()
+    n_classes = len(means)
+    # means that coincide exactly have no direction between them: any plane through their mean
+    w, b = np.tile(np.eye(means.shape[1])[0], (n_classes, 1)), -means[:, 0]
+    far = 0
+    for i in range(n_classes):
+        for attempt in dict.fromkeys((pool, 1.0)):
+            plane = OneVsRest.of_class(i, share, attempt)
+            spreads = np.tensordot((plane.own, plane.other), covariances, axes=1)
+            result = _best_plane(spreads, means, plane, tau)
+            if result is not None and not result[1].clipped:
+                normal, bias = result
+                sign = -1.0 if bias.other < 0.0 else 1.0
+                w[i], b[i] = sign * normal, sign * (bias.own - float(normal @ means[i]))
+                break
+            far += attempt == pool
+    if far:
+        warn_caller(
+            f"the best plane of {far} of {n_classes} classes lies at infinity, because its "
+            "class is wider than the others and the means coincide: the plane of the pooled "
+            "spread stands in for it. Try a larger pool or tau",
+            RuntimeWarning,
+        )
+    return w, b
+
+
+def _best_plane(
+    spreads: Array, means: Array, plane: OneVsRest, tau: float
+) -> tuple[Array, Bias] | None:
+    """Unit normal and bias of the best plane, None where it has no finite bias."""
+    own_mean, other_mean = plane.own_mean @ means, plane.other_mean @ means
+    between = plane.between @ means
+    own, other = spreads[0], spreads[1] + between.T @ between
+    if tau > 0.0:
+        A, B = np.empty((2, len(own) + 1, len(own) + 1))
+        for form, cov, mean in ((A, own, own_mean), (B, other, other_mean)):
+            extended = np.append(mean, 1.0)
+            np.multiply.outer(extended, extended, out=form)
+            form[:-1, :-1] += cov + tau * np.eye(len(cov))
+        z = eigh(A, A + B, subset_by_index=[0, 0])[1][:, 0]
+    else:  # both forms may be singular, so factors of them go through the GSVD
+        result = gsvd(_factor(own, own_mean), _factor(other, other_mean))
+        z = lstsq(result.X.T, np.eye(len(result.alpha))[-1])[0]
+    norm = float(np.linalg.norm(z[:-1]))
+    if norm <= 1e-8 * abs(float(z[-1])):
+        return None
+    w = z[:-1] / norm
+    # the bias in closed form, which the eigenvector has to fewer digits
+    bias = best_bias(
+        max(float(w @ own @ w), 0.0) + tau,
+        max(float(w @ other @ w), 0.0) + tau,
+        float(w @ (other_mean - own_mean)),
+    )
+    return w, bias
+
+
+def _factor(cov: Array, mean: Array) -> Array:
+    """F with F'F = [[cov + mean mean', mean], [mean', 1]]."""
+    values, vectors = eigh(cov)
+    # the root of what rounding leaves of a zero would count as a dimension
+    noise = 4 * len(mean) * np.finfo(np.float64).eps * max(values[-1], 0.0)
+    top = np.sqrt(np.where(values > noise, values, 0.0))[:, None] * vectors.T
+    return np.block([[top, np.zeros((len(mean), 1))], [mean, 1.0]])

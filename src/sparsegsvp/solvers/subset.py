@@ -8,11 +8,8 @@ generalized singular value of the two classes, squared, at the best bias, is
 
 The criterion is the sum of r over all pairs of classes. Adding f to P raises D2 by
 ``(num_f,i - num_f,j)^2 / den_f``, num and den being the class means and the variance of f given
-P, so that every candidate is scored exactly; a choice costs one product with the data, which
-gives its covariance with all features, and a rank-one update.
-
-Several training sets of the same rows (the folds of a search, and all rows) go side by side:
-their steps share the product.
+P, so that every candidate is scored exactly; a choice costs one product with the data and a
+rank-one update. Several training sets of the same rows go side by side and share the product.
 """
 
 from __future__ import annotations
@@ -25,48 +22,39 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from .._typing import BoolArray, Float64Array, IntArray
+from .._typing import Array, BoolArray, IntArray
 from .._validate import check_integer, check_n_features
 from ..linalg.moments import ClassMoments, names_of, standardisation
 from ..linalg.rows import BLOCK, Rows, read_classes, repetitions, spans
 from .penalties import penalty_factors
+from .quotient import LARGE_MEAN
 
-# Above this ratio of mean to standard deviation, float32 products are accumulated in float64.
-_LARGE_MEAN = 30.0
-# Features up to which the covariances of all of them are formed, where there are more rows.
-_TALL, _TALL_LAZY = 256, 2048
+_TALL, _TALL_LAZY = 256, 2048  # features up to which all covariances are formed of more rows
 # Multiplications that an exact shrinkage may cost, and the features that stand for all above it.
 _EXACT_SHRINKAGE, _SAMPLED = 5e9, 16
-# Features whose covariances are read ahead in a pass, and the bytes these may take.
-_AHEAD, _AHEAD_BYTES = 64, 1 << 28
-# Correlation from which features are listed as stand-ins, and how many at most.
-_STAND_IN, _STAND_INS = 0.8, 10
-# What tau is to Ledoit and Wolf's shrinkage times the logarithm of the number of features.
-_TAU_PAIR, _TAU_MANY = 3.0, 0.3
+_AHEAD, _AHEAD_BYTES = 64, 1 << 28  # features that are read ahead in a pass, and their bytes
+_STAND_IN, _STAND_INS = 0.8, 10  # least correlation of stand-ins, and how many at most
+_TAU_PAIR, _TAU_MANY = 3.0, 0.3  # what tau is to ln(n_features) times Ledoit and Wolf's shrinkage
 
 
 class Covariances:
     """Means and pooled within-class covariances of several training sets, sets first.
 
     ``means`` (n_sets, n_classes, n_features) and ``within``, the variances (n_sets, n_features),
-    are in standardised units, ``(x - center) / scale``; ``inverse`` is ``1 / scale``, and zero for
-    constant features. ``share`` (n_sets, n_classes) are the classes' parts of the weight, and
-    ``n_samples`` (n_sets,) counts rows with repetitions.
-
-    At first there is one set, of all rows; `folds` makes several of them. Rows are clipped at
-    ``clip`` pooled standard deviations from their class's mean, the same for all sets. All
-    covariances are formed for tall tables; else they are read off the rows as they are needed.
+    are in standardised units; ``inverse`` is ``1 / scale``, zero for constant features. At first
+    there is one set, of all rows, clipped ``clip`` pooled standard deviations from class means.
+    Covariances are formed for tall tables; else they are read off the rows as they are needed.
     """
 
     dtype = np.dtype(np.float64)
     rounding = 1e-9  # gains that differ by less are ties
-    _full: Float64Array | None  # of all features, in the units of X
+    _full: Array | None  # of all features, in the units of X
 
     def __init__(
         self,
         rows: Rows,
         codes: IntArray,
-        weight: Float64Array,
+        weight: Array,
         n_classes: int,
         *,
         clip: float | None = None,
@@ -74,7 +62,7 @@ class Covariances:
     ) -> None:
         (n, m), self._scaled = rows.shape, standardize
         self.codes, self._sample_weight, self._times = codes, weight, repetitions(weight)
-        self.limits: Float64Array | None = None  # of what is clipped, over all classes
+        self.limits: Array | None = None  # of what is clipped, over all classes
         mean, variance = rows.class_statistics(codes, weight, n_classes)
         # where a table is tall, one more pass gives means, variances and covariances
         most = _TALL_LAZY if rows.lazy else _TALL
@@ -122,7 +110,7 @@ class Covariances:
         cells: IntArray,
         of_class: IntArray,
         inside: BoolArray,
-        statistics: tuple[Float64Array, Float64Array] | None = None,
+        statistics: tuple[Array, Array] | None = None,
     ) -> None:
         """Take training sets; cells of rows make them up, ``inside`` (n_sets, n_cells)."""
         weight, n_classes = self._sample_weight, len(self._pilot)
@@ -151,18 +139,18 @@ class Covariances:
         self._full, self._raw_means = scatter, means
         self.weight = train * weight
         self.weight /= self.weight.sum(axis=1, keepdims=True)
-        far = (np.abs(self.center) > _LARGE_MEAN * self.scale).any()
+        far = (np.abs(self.center) > LARGE_MEAN * self.scale).any()
         self._exact = self.rows.dtype != np.float64 and bool(far)
         self.dtype = np.dtype(np.float64) if self._exact else self.rows.dtype
         self.rounding = 1e-9 if self.dtype == np.float64 else 1e-5
-        self._ahead: dict[tuple[int, int], Float64Array] = {}
+        self._ahead: dict[tuple[int, int], Array] = {}
 
     def _standardize(
         self,
-        share: Float64Array,
-        n_samples: Float64Array,
-        means: Float64Array,
-        within: Float64Array,
+        share: Array,
+        n_samples: Array,
+        means: Array,
+        within: Array,
         standardize: bool,
         size: Any = 0.0,
     ) -> None:
@@ -176,18 +164,13 @@ class Covariances:
         self.means, self.within = apart * self.inverse[:, None], within * self.inverse**2
 
     def _scatter(
-        self, cells: IntArray, of_class: IntArray, inside: BoolArray, total: Float64Array
-    ) -> tuple[Float64Array, Float64Array]:
-        """Means of the cells and, of each set, the sum of products about the first class means.
-
-        All from one pass: folds are added up, not read anew.
-        """
+        self, cells: IntArray, of_class: IntArray, inside: BoolArray, total: Array
+    ) -> tuple[Array, Array]:
+        """Means of cells and each set's products about the first class means, from one pass."""
         patterns, of_pattern = np.unique(inside, axis=1, return_inverse=True)
         of_pattern, centers = of_pattern.reshape(-1), self._pilot[of_class]
 
-        def visit(
-            state: Any, block: Float64Array, cell: IntArray, w: Float64Array
-        ) -> tuple[Float64Array, Float64Array]:
+        def visit(state: Any, block: Array, cell: IntArray, w: Array) -> tuple[Array, Array]:
             m = block.shape[1]
             sums, products = state or (np.zeros_like(centers), np.zeros((patterns.shape[1], m, m)))
             centred, member = block - centers[cell], np.zeros((len(centers), len(cell)))
@@ -199,19 +182,15 @@ class Covariances:
                 product += part.T @ part  # a matrix with itself: symmetric to the last bit
             return sums, products
 
-        def merge(a: Any, b: Any) -> tuple[Float64Array, Float64Array]:
+        def merge(a: Any, b: Any) -> tuple[Array, Array]:
             return a[0] + b[0], a[1] + b[1]
 
         sums, products = self.rows.reduce_rows(visit, merge, (cells, self._sample_weight))
         mean = centers + sums / np.where(total > 0.0, total, 1.0)[:, None]
         return mean, np.tensordot(patterns.astype(np.float64), products, axes=1)
 
-    def at(self, features: IntArray, likely: Float64Array) -> Float64Array:
-        """Covariance of one feature of each set with all features, standardised.
-
-        Where a pass is costly, the features of the largest ``likely`` (n_sets, n_features) are
-        read in the same pass.
-        """
+    def at(self, features: IntArray, likely: Array) -> Array:
+        """Covariance of a feature of each set with all; where a pass is costly, of likely ones."""
         sets = np.arange(len(features))
         if self._full is not None:
             raw = self._full[sets, features]
@@ -222,7 +201,7 @@ class Covariances:
             raw = self._read(sets, features)
         return raw * self.inverse[sets, features][:, None] * self.inverse
 
-    def _read_ahead(self, features: IntArray, likely: Float64Array) -> Float64Array:
+    def _read_ahead(self, features: IntArray, likely: Array) -> Array:
         wanted = list(enumerate(features.tolist()))
         if any(key not in self._ahead for key in wanted):
             n_sets, m = likely.shape
@@ -236,7 +215,7 @@ class Covariances:
             self._ahead.update(zip(missing, self._read(sets, index)))
         return np.stack([self._ahead[key] for key in wanted])
 
-    def _read(self, sets: IntArray, features: IntArray) -> Float64Array:
+    def _read(self, sets: IntArray, features: IntArray) -> Array:
         """Raw covariances of features, each of a set, with all features, in one pass."""
         centers = self._raw_means[sets, :, features]
         back = (centers * self.share[sets])[:, None] @ self._raw_means[sets]
@@ -244,11 +223,10 @@ class Covariances:
             features, centers, self.codes, self.weight[sets], back[:, 0], exact=self._exact
         )
 
-    def size(self) -> tuple[Float64Array, Float64Array]:
-        """Trace of each set's covariance matrix, and sum of the squares of its entries.
+    def size(self) -> tuple[Array, Array]:
+        """Trace of each set's covariance matrix, and sum of its squared entries, in common units.
 
-        In units of all rows' standard deviations. Exact where that is affordable, else from some
-        features, evenly spaced by variance.
+        Exact where that is affordable, else from some features, evenly spaced by variance.
         """
         unit, trace = self._unit, (self.within * self.scale**2) @ self._unit**2
         if self._full is not None:
@@ -274,7 +252,7 @@ class Covariances:
         return trace, square
 
     @cached_property
-    def _gram(self) -> Float64Array:
+    def _gram(self) -> Array:
         """Products of all rows with each other, in units of all of them: no copy of X."""
         n, m = self.rows.shape
         gram = np.zeros((n, n))
@@ -286,25 +264,19 @@ class Covariances:
             gram += block @ block.T
         return gram
 
-    def row_values(self) -> Float64Array:
-        """A number of each row by what is in it, the same for equal rows.
-
-        It depends neither on the row's place nor on the order and units of the columns: these
-        weigh in by how far apart the standardised class means lie.
-        """
+    def row_values(self) -> Array:
+        """A number of each row by its content, whatever the order and units of the columns."""
         weights = np.cos(100.0 * (self.share[0] @ self.means[0] ** 2)) * self.inverse[0]
         value = self.rows.dot(weights, exact=True) - weights @ self.center[0]
         return np.round(value / (np.abs(value).max() or 1.0), 11)
 
 
-def default_tau(covariances: Covariances) -> Float64Array:
-    """The floor of each training set: ``c ln(m) LW``.
+def default_tau(covariances: Covariances) -> Array:
+    """The floor of each training set: ``c ln(m) intensity / (1 - intensity) * mean variance``.
 
-    LW is intensity / (1 - intensity) times the mean variance, the intensity being Ledoit and
-    Wolf's in its Rao-Blackwell form (Chen, Wiesel, Eldar and Hero 2010), which needs no more
-    than the trace of S and of its square: moments are enough. It falls to nothing as the
-    samples grow. Over uncorrelated features it is 1, where a larger floor only keeps pairs of
-    classes that are apart from leaving the criterion: it is kept below 1/2.
+    The intensity is Ledoit and Wolf's in its Rao-Blackwell form (Chen, Wiesel, Eldar and Hero
+    2010), from the traces of S and its square. Near 1, over uncorrelated features, it would only
+    keep classes that are apart in the criterion: it is kept below 1/2.
     """
     m = np.maximum(covariances.varying.sum(axis=1), 1)
     (trace, square), n = covariances.size(), covariances.n_samples
@@ -321,24 +293,22 @@ class Path:
     """A forward selection: its first j features are the panel of size j."""
 
     order: IntArray  # the features as they were chosen, (k,)
-    quotients: Float64Array  # the criterion before the first and after each step, (k + 1,)
-    pivots: Float64Array  # variance of each feature given those before it, with tau
-    lower: Float64Array  # unit triangle: lower @ diag(pivots) @ lower.T is S + tau I of the panel
-    levels: Float64Array  # class means of each feature given those before it, (k, n_classes)
-    center: Float64Array  # of the panel's features, in the units of X
-    scale: Float64Array
+    quotients: Array  # the criterion before the first and after each step, (k + 1,)
+    pivots: Array  # variance of each feature given those before it, with tau
+    lower: Array  # unit triangle: lower @ diag(pivots) @ lower.T is S + tau I of the panel
+    levels: Array  # class means of each feature given those before it, (k, n_classes)
+    center: Array  # of the panel's features, in the units of X
+    scale: Array
     tau: float
-    within: Float64Array
+    within: Array
     # features that correlate with the panel's, their covariances with the panel given the
     # features before (k, n_near), variances and class means
-    near: tuple[IntArray, Float64Array, Float64Array, Float64Array]
+    near: tuple[IntArray, Array, Array, Array]
 
-    def predictions(self, columns: Float64Array) -> IntArray:
+    def predictions(self, columns: Array) -> IntArray:
         """The class that scores highest with every size, (k, n), of columns in units of X.
 
-        With what each feature adds to those before it, its innovation, the score of class i with
-        the first k features is the sum over these of
-        ``level_i / pivot * (innovation - level_i / 2)``.
+        A feature adds ``level_i / pivot * (innovation - level_i / 2)`` to the score of class i.
         """
         k, n_classes = self.levels.shape
         out = np.empty((k, len(columns)), dtype=np.intp)
@@ -350,7 +320,7 @@ class Path:
             out[:, span] = np.cumsum(steps, axis=0, out=steps).argmax(axis=2)
         return out
 
-    def scores(self, k: int) -> tuple[Float64Array, Float64Array]:
+    def scores(self, k: int) -> tuple[Array, Array]:
         """Weights (n_classes, k) and offsets of the class scores of size k, in units of X."""
         lower = self.lower[:k, :k]
         weights = solve_triangular(
@@ -361,7 +331,7 @@ class Path:
         weights = weights / self.scale[:k]
         return weights, offsets - weights @ self.center[:k]
 
-    def pair_gains(self) -> Float64Array:
+    def pair_gains(self) -> Array:
         """What each feature takes from the quotient of each pair of classes, (k, n_pairs)."""
         i, j = np.triu_indices(self.levels.shape[1], 1)
         steps = (self.levels[:, i] - self.levels[:, j]) ** 2 / self.pivots[:, None]
@@ -369,12 +339,10 @@ class Path:
         return -np.diff(_quotient(distance), axis=0)
 
     def stand_ins(self, k: int) -> list[list[tuple[int, float, float]]]:
-        """Features that may stand for each of the first k, the nearest first.
+        """Stand-ins for each of the first k: index, correlation, and what the criterion loses.
 
-        Of each its index, its within-class correlation, and what the criterion loses when it
-        takes the feature's place. With Q the inverse of ``S + tau I`` on the panel and s the
-        covariances of a candidate, leaving f out changes the candidate's variance given the
-        panel by ``(Q s)_f^2 / Q_ff``, and its class means likewise.
+        With Q the inverse of ``S + tau I`` on the panel and s a candidate's covariances, leaving f
+        out changes its variance given the panel by ``(Q s)_f^2 / Q_ff``, its means likewise.
         """
         features, given, variances, means = self.near
         lower, given = self.lower[:k, :k], given[:k]
@@ -411,27 +379,20 @@ class Path:
         return out
 
 
-def _quotient(distance: Float64Array) -> Float64Array:
+def _quotient(distance: Array) -> Array:
     """r of a pair of classes whose squared distance is D2, without cancellation."""
     return 2.0 / (distance + 2.0 + np.sqrt(distance * (distance + 4.0)))
 
 
 def forward(
-    covariances: Covariances,
+    cov: Covariances,
     n_features: int,
     *,
     tau: float | None = None,
     max_correlation: float = 0.9,
-    penalty_factor: Float64Array | None = None,
+    penalty_factor: Array | None = None,
 ) -> list[Path]:
-    """Select features one by one in every training set.
-
-    Features of penalty factor 0 come first and of infinity never; other gains are divided by
-    the factor. A feature whose within-class correlation with one of the panel reaches
-    ``max_correlation`` in size is a candidate only where nothing else is left. Of equal gains
-    the lowest index wins.
-    """
-    cov = covariances
+    """Select features one by one in every training set; of equal gains the lowest index wins."""
     n_sets, n_classes, m = cov.means.shape
     sets = np.arange(n_sets)
     taus = default_tau(cov) if tau is None else np.full(n_sets, float(tau))
@@ -486,9 +447,7 @@ def forward(
     return paths
 
 
-def _gains(
-    num: Float64Array, den: Float64Array, distance: Float64Array, i: IntArray, j: IntArray
-) -> Float64Array:
+def _gains(num: Array, den: Array, distance: Array, i: IntArray, j: IntArray) -> Array:
     """What each candidate takes from the criterion, (n_sets, n_features)."""
     n_sets, m = den.shape
     out = np.repeat(_quotient(distance).sum(axis=1)[:, None], m, axis=1)
@@ -507,16 +466,14 @@ class SubsetResult:
 
     Attributes
     ----------
-    order : ndarray of int of shape (n_features,)
-        The features in the order of choice: the first j are the panel of size j.
-    quotients : ndarray of shape (n_features,)
-        The criterion after each step.
+    order, quotients : ndarrays of shape (n_features,)
+        The features in the order of choice, and the criterion after each step.
     tau : float
         The floor that was used.
     """
 
     order: IntArray
-    quotients: Float64Array
+    quotients: Array
     tau: float
 
 
@@ -557,10 +514,6 @@ def subset_gsvp(
     sample_weight : array of shape (n_samples,), optional
         Non-negative weights; only their ratios matter.
 
-    Returns
-    -------
-    SubsetResult
-
     Examples
     --------
     >>> from sparsegsvp import subset_gsvp
@@ -581,12 +534,9 @@ def subset_gsvp(
 
 
 def check_panel(
-    n_features: Any, varying: BoolArray, factor: Float64Array, least: int | None = None
+    n_features: Any, varying: BoolArray, factor: Array, least: int | None = None
 ) -> int:
-    """Return how many features can be selected, of those that vary and may be.
-
-    ``least`` is the smallest of several numbers, of which ``n_features`` is the largest.
-    """
+    """Return how many features can be selected; ``least`` is the smallest of several numbers."""
     check_integer("n_features", n_features, least=1)
     if not varying.any():
         raise ValueError("all features are constant: there is nothing to select from")
