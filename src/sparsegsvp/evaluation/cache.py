@@ -73,14 +73,6 @@ class Cache:
     """A file of finished pieces of work, one JSON line each, found again by their digests.
 
     A line that was cut off is ignored. Without a path, nothing is kept.
-
-    Examples
-    --------
-    >>> from sparsegsvp.evaluation.cache import Cache, digest
-    >>> kept = Cache(None)
-    >>> kept.add(digest("work", 1), {"score": 0.5})
-    >>> kept.get(digest("work", 1))
-    {'score': 0.5}
     """
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
