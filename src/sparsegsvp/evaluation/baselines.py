@@ -227,9 +227,6 @@ KINDS: dict[str, Callable[[Float64Array, IntArray, int], IntArray]] = {
     "abess": _abess,
 }
 
-
-# ------------------------------------------------------------------------------- by name
-
 #: Other names that people know methods by.
 _ALIASES = {
     "l1 logistic": "lasso l1 logistic",

@@ -216,9 +216,6 @@ def _check_methods(methods: Mapping[str, Any] | Sequence[str] | None) -> dict[st
     return chosen
 
 
-# --------------------------------------------------------------------- one method in one fold
-
-
 def run_fold(
     samples: Samples, estimator: Any, fold: Fold, sizes: tuple[int, ...], seed: int
 ) -> list[dict[str, Any]]:
@@ -297,8 +294,6 @@ def _size_parameter(estimator: Any) -> str | None:
     deep = None if inner is None else f"estimator__{inner}"
     return next((name for name in names if name in params), deep)
 
-
-# ------------------------------------------------------------------------ from folds to rows
 
 _NUMBERS = (
     *("balanced_accuracy", "low", "high", "roc_auc", "roc_auc_low", "roc_auc_high"),

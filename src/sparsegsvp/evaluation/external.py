@@ -226,9 +226,6 @@ def _codes(values: ArrayLike, labels: list[Any]) -> Any:
     return np.array([labels.index(label) for label in given], dtype=np.intp)
 
 
-# ------------------------------------------------------------------ values against training
-
-
 @dataclass(frozen=True)
 class FeatureShift(Record):
     """One feature of a panel in other samples, against training.
@@ -338,9 +335,6 @@ def _scale(
     kurtosis = max(3.0, float(np.mean(centred**4) / np.mean(centred**2) ** 2))
     error = np.sqrt((kurtosis - 1) * (1 / freedom + 1 / n_train))
     return factor, float(2 * norm.sf(abs(2 * np.log(factor)) / error))
-
-
-# ------------------------------------------------------------------------------- batches
 
 
 @dataclass(frozen=True)

@@ -224,9 +224,6 @@ def nested_evaluate(
     return replace(result, adjusted=Adjustment(columns, chosen, alone, added))
 
 
-# ------------------------------------------------------------------------------- the stages
-
-
 @dataclass(frozen=True)
 class FoldOutcome:
     """What one outer fold gives: answers, panel, and what its fit warned of."""
@@ -322,9 +319,6 @@ def _audits(
         answers = [next(done).answer for _ in folds]
         audits.append(audit_batch(samples, name, found, folds, answers, seed, level))
     return tuple(audits)
-
-
-# ---------------------------------------------------------------------------------- input
 
 
 def _positive(labels: list[Any], pos_label: Any) -> int:

@@ -116,9 +116,6 @@ def decide(
     return "inconclusive" if above else "none"
 
 
-# ------------------------------------------------------------------------- permuted labels
-
-
 def exchangeable_units(samples: Samples) -> tuple[IntArray, IntArray]:
     """Return the unit of each sample, and the stratum of each unit.
 
@@ -164,9 +161,6 @@ def can_permute(samples: Samples) -> bool:
     unit, stratum = exchangeable_units(samples)
     pairs = np.unique(np.stack([stratum[unit], samples.codes]), axis=1)
     return pairs.shape[1] > np.unique(stratum).size
-
-
-# ------------------------------------------------------------------------------- the test
 
 
 def statistic(

@@ -35,9 +35,6 @@ SIZES = (1, 2, 3, 5, 8, 13, 21, 30)
 TESTED_SIZES = (1, 3, 10)
 
 
-# -------------------------------------------------------------------------------- fitting
-
-
 def make_imputer() -> SimpleImputer:
     """Return the step that fills gaps by medians; a column without values stays, as zeros."""
     return SimpleImputer(strategy="median", keep_empty_features=True)
@@ -254,9 +251,6 @@ def _looks_at_labels(step: Any) -> bool:
     return bool(get_tags(step).target_tags.required) or hasattr(step, "predict")
 
 
-# ------------------------------------------------------------------- what a fitted one says
-
-
 @dataclass(frozen=True)
 class Answer:
     """What a model says of some rows: codes of classes, and one column per class or None."""
@@ -428,9 +422,6 @@ def _order(step: Any) -> IntArray | None:
         return np.argsort(-np.nan_to_num(step.scores_, nan=-np.inf), kind="stable")
     # SelectFromModel ranks by what it wraps
     return _order(step.estimator_) if hasattr(step, "estimator_") else None
-
-
-# ------------------------------------------------------- features that are adjusted for
 
 
 def find_adjusted(adjust: Any, n_features: int, names: Sequence[str] | None) -> tuple[int, ...]:

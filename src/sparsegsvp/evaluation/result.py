@@ -48,9 +48,6 @@ def frame(columns: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Any:
     return pd.DataFrame(columns)
 
 
-# -------------------------------------------------------------------- predictions and scores
-
-
 @dataclass(frozen=True)
 class OutOfFold:
     """Predictions of every fold: one row a prediction, one column a class in tables.
@@ -234,9 +231,6 @@ class Scoring:
         return {name: score for name, score in scores.items() if score is not None}
 
 
-# -------------------------------------------------------------------------------- the results
-
-
 @dataclass(frozen=True, repr=False)
 class Scored:
     """Predictions with their scores and, of two classes, what follows from probabilities."""
@@ -412,8 +406,6 @@ class EvaluationResult(Scored):
         first, *rest = super().__repr__().splitlines()
         return "\n".join([f"{first}, {self.n_features} features", said, *rest])
 
-    # --- numbers
-
     @property
     def size_range(self) -> tuple[float, int, int] | None:
         """Median, smallest and largest number of features of the outer fits."""
@@ -447,8 +439,6 @@ class EvaluationResult(Scored):
             model=self.models[size],
             flags=tuple(flag for flag in self.flags if flag.code != "sizes"),
         )
-
-    # --- frames
 
     @cached_property
     def predictions(self) -> Any:

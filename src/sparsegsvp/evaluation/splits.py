@@ -142,9 +142,6 @@ def check_batches(batch: Any, n_samples: int) -> dict[str, NDArray[np.str_]]:
     return result
 
 
-# ----------------------------------------------------------------------- canonical order
-
-
 def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Scramble 64-bit numbers (the finaliser of splitmix64)."""
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -195,9 +192,6 @@ def row_keys(X: Any) -> NDArray[np.uint64]:
         cells = np.where(bits == 0, np.uint64(0), _mix(bits ^ columns))
         keys[block] = cells.sum(axis=1, dtype=np.uint64)
     return keys
-
-
-# -------------------------------------------------------------------------------- splits
 
 
 def make_folds(
@@ -263,9 +257,6 @@ def complementary_pair(
         side[unit] = i % 2
     rows = side[unit_of[samples.order]]
     return samples.order[rows == 0], samples.order[rows == 1]
-
-
-# ------------------------------------------------------------ samples that occur more than once
 
 
 def count_duplicates(samples: Samples) -> int:

@@ -84,9 +84,6 @@ def within_class_correlations(
     return result
 
 
-# ---------------------------------------------------------------------- panels of half samples
-
-
 @dataclass(frozen=True)
 class Choice:
     """What a procedure chooses on some rows: its panel, and the features along its path."""
@@ -328,9 +325,6 @@ def half_samples(
 
 def _call(function: Any, *arguments: Any) -> Any:
     return function(*arguments)
-
-
-# -------------------------------------------------------------------------- as an estimator
 
 
 class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):

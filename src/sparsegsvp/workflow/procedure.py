@@ -113,9 +113,6 @@ def outer_folds(table: Table, folds: int) -> int:
     return min(folds, smallest, n_groups)
 
 
-# --- the procedure, and the model it leaves
-
-
 def make_procedure(settings: Settings, table: Table) -> Any:
     """Build what is fitted in every fold; `must` and `ban` become penalty factors."""
     factors = penalty_factors(settings, table)
@@ -155,9 +152,6 @@ def complete(model: Any, table: Table, settings: Settings, values: Any) -> Panel
     steps = [*first_steps(settings, table), ("impute", make_imputer().fit(values))]
     steps[0][1].feature_names_in_ = np.array(table.feature_names)
     return PanelPipeline([*steps, ("model", last_step(model))])
-
-
-# --- features by their names
 
 
 def penalty_factors(settings: Settings, table: Table) -> Float64Array | None:

@@ -311,9 +311,6 @@ class ComparedMethods:
         write_timings(folder, {**self.seconds, **fits})
 
 
-# --- folders
-
-
 @contextmanager
 def results_folder(
     path: str | os.PathLike[str], kind: Any, *, force: bool = False
