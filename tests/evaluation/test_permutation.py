@@ -9,7 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 from sparsegsvp import GSVPSVM, GSVPSVMCV, Panel, nested_evaluate
-from sparsegsvp.evaluation import decide, permutation_test
+from sparsegsvp.evaluation import Verdict, permutation_test
 from sparsegsvp.evaluation.permutation import (
     draws_wanted,
     exchangeable_units,
@@ -29,16 +29,15 @@ def marked(seed, n=60, m=30, shift=2.0, column=0):
     return X, y
 
 
-# ---------------------------------------------------------------------------- the verdict
+def decide(p_value, n_draws, interval, n_classes, **more):
+    tested = {"p_value": p_value, "n_draws": n_draws, **more}
+    return Verdict("procedure", (), "free", 1 / n_classes, **tested).judged(interval).answer
 
 
 def test_the_four_answers():
     """Defect 3: p of 0.01 with an interval of 0.46 to 0.82 was a signal."""
-    above, around, below = (
-        Interval(0.7, 0.55, 0.8),
-        Interval(0.6, 0.46, 0.82),
-        Interval(0.3, 0.2, 0.4),
-    )
+    above, around = Interval(0.7, 0.55, 0.8), Interval(0.6, 0.46, 0.82)
+    below = Interval(0.3, 0.2, 0.4)
     assert decide(0.01, 99, above, 2) == "signal"
     assert decide(0.01, 99, around, 2) == "weak"
     assert decide(0.01, 99, below, 2) == "none"

@@ -17,7 +17,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -31,8 +31,6 @@ from ..metrics.intervals import MAX_EXCEEDANCES
 from .cache import run_pieces
 from .procedure import PathScores, Procedure, tested_sizes
 from .splits import Samples, make_folds, read_samples
-
-Answer = Literal["signal", "weak", "inconclusive", "none", "not tested"]
 
 PERMUTATIONS = "permutations"
 #: Draws below which no p-value reaches 0.05.
@@ -49,7 +47,7 @@ class Verdict(Record):
     Attributes
     ----------
     answer : {"signal", "weak", "inconclusive", "none", "not tested"}
-        See `decide`, which looks at the p-value and at the `interval` of the balanced accuracy.
+        By the p-value and the `interval` of the balanced accuracy; see `judged`.
     p_value : float or None
     at_most : bool
         Whether it is the smallest that `n_draws` permutations can give.
@@ -72,7 +70,7 @@ class Verdict(Record):
     statistic_sizes: tuple[int, ...]
     scheme: str
     chance: float
-    answer: Answer = "not tested"
+    answer: str = "not tested"
     p_value: float | None = None
     n_draws: int = 0
     at_most: bool = False
@@ -83,37 +81,23 @@ class Verdict(Record):
     reason: str | None = "no test"
 
     def judged(self, interval: Interval) -> Verdict:
-        """Return the verdict that belongs to a balanced accuracy."""
-        early = self.stopped_early
-        found = decide(self.p_value, self.n_draws, interval, 1 / self.chance, stopped_early=early)
-        return replace(self, answer=found, interval=interval)
+        """Return the verdict that belongs to the interval of a balanced accuracy.
 
-
-def decide(
-    p_value: float | None,
-    n_draws: int,
-    interval: Interval | None,
-    n_classes: float,
-    *,
-    stopped_early: bool = False,
-) -> Answer:
-    """Say whether the labels can be predicted better than by chance, one over the classes.
-
-    "signal": p is at most 0.05 and the interval of the balanced accuracy lies above chance. "weak":
-    p is at most 0.05 and the interval reaches chance. "inconclusive": p is larger although the
-    interval lies above chance, or there were fewer than 19 draws (unless exceedances ended them).
-    "not tested": no test. "none" otherwise.
-    """
-    if p_value is None or interval is None:
-        return "not tested"
-    if n_draws < FEWEST_DRAWS and not stopped_early:
-        return "inconclusive"
-    above = interval.low > 1 / n_classes
-    if p_value <= 0.05:
-        if above:
-            return "signal"
-        return "weak" if interval.high >= 1 / n_classes else "none"
-    return "inconclusive" if above else "none"
+        "signal": p is at most 0.05 and the interval lies above chance. "weak": p is at most 0.05
+        and the interval reaches chance. "inconclusive": p is larger although the interval lies
+        above chance, or there were fewer than 19 draws (unless exceedances ended them). "not
+        tested": no test. "none" otherwise.
+        """
+        above, answer = interval.low > self.chance, "none"
+        if self.p_value is None:
+            answer = "not tested"
+        elif self.n_draws < FEWEST_DRAWS and not self.stopped_early:
+            answer = "inconclusive"
+        elif self.p_value > 0.05:
+            answer = "inconclusive" if above else "none"
+        elif interval.high >= self.chance:
+            answer = "signal" if above else "weak"
+        return replace(self, answer=answer, interval=interval)
 
 
 def exchangeable_units(samples: Samples) -> tuple[IntArray, IntArray]:
@@ -193,11 +177,8 @@ def statistic(
 
 
 def _path_folds(samples: Samples) -> tuple[int, int]:
-    """Return folds and repeats of a statistic along a path: more of them where samples are few.
-
-    With 40 samples and one marker of 2 SD among 500 features, 5 folds find it in 0.79 of tables,
-    10 in 0.85 and 10 twice in 0.90.
-    """
+    """Return folds and repeats of a statistic along a path: more of them where samples are few."""
+    # of 40 samples with one marker of 2 SD among 500, 5 folds find it in 0.79, 10 twice in 0.90
     n = samples.codes.size if samples.groups is None else int(samples.groups.max()) + 1
     return (5 if n >= 100 else 10), (1 if n > 50 else 2)
 
@@ -209,14 +190,11 @@ def shuffled_codes(samples: Samples, seed: int) -> IntArray:
 
 
 def draws_wanted(exceeds: Sequence[bool], n_permutations: int) -> int:
-    """Return how many draws there are to be, given the first ones; not more if it is decided.
-
-    Fewer than 99 draws are never gone on with: who asks for so few wants it fast.
-    """
+    """Return how many draws there are to be, given the first ones; not more if it is decided."""
     _, draws, stopped = sequential_p_value(exceeds)
     if stopped:
         return draws
-    if draws < n_permutations or n_permutations < FIRST_DRAWS:
+    if draws < n_permutations or n_permutations < FIRST_DRAWS:  # who asks for few wants it fast
         return n_permutations
     p, _, _ = sequential_p_value(exceeds[:n_permutations])
     return max(n_permutations, MOST_DRAWS) if UNDECIDED[0] < p <= UNDECIDED[1] else n_permutations

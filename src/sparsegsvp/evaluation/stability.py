@@ -7,6 +7,7 @@ a feature's stand-ins, which correlate with it by at least 0.8 within the classe
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -275,10 +276,7 @@ def half_samples(
     n_jobs: int | None,
     progress: Progress | None,
 ) -> PanelStability | None:
-    """Run a procedure on halves; ``model`` and ``models`` are its fits on all samples.
-
-    None where the model does not say which features it uses.
-    """
+    """Run a procedure on halves; None where its fit on all samples does not say what it uses."""
     samples = procedure.samples
     m = samples.X.shape[1]
     panel = selected_features(model, m)
@@ -297,7 +295,7 @@ def half_samples(
         (choose_shuffled, procedure, _PAIRS, derive_seed(seed, 2, i), longest)
         for i in range(shuffles)
     ]
-    made = list(run_pieces(_call, pieces, n_jobs=n_jobs, progress=progress, stage=HALVES))
+    made = list(run_pieces(operator.call, pieces, n_jobs=n_jobs, progress=progress, stage=HALVES))
     # what exchanging loses, where the models know it: the procedure's own comes last and counts
     losses: dict[tuple[int, int], float] = {}
     for last in map(last_step, [*(models[k] for k in sorted(models, reverse=True)), model]):
@@ -321,10 +319,6 @@ def half_samples(
         },
         feature_names,
     )
-
-
-def _call(function: Any, *arguments: Any) -> Any:
-    return function(*arguments)
 
 
 class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
