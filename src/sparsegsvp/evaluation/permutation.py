@@ -62,8 +62,7 @@ class Verdict(Record):
     chance : float
         One over the number of classes.
     reason : {None, "no test", "few draws", "labels fixed"}
-        Why there is no p-value that could decide; "labels fixed": groups and batches leave no
-        labels to exchange.
+        Why no p-value could decide; "labels fixed": groups and batches leave none to exchange.
     """
 
     statistic: str
@@ -128,12 +127,11 @@ def exchangeable_units(samples: Samples) -> tuple[IntArray, IntArray]:
     return unit, np.array([numbers[name] for name in names], dtype=np.intp)
 
 
-def permute_codes(
-    codes: IntArray, unit: IntArray, stratum: IntArray, rng: np.random.Generator
-) -> IntArray:
+def shuffled_codes(samples: Samples, seed: int) -> IntArray:
     """Exchange the labels of units within strata."""
+    rng, (unit, stratum) = np.random.default_rng(seed), exchangeable_units(samples)
     labels = np.empty(stratum.size, dtype=np.intp)
-    labels[unit] = codes
+    labels[unit] = samples.codes
     for s in range(int(stratum.max()) + 1):
         inside = np.flatnonzero(stratum == s)
         labels[inside] = labels[rng.permutation(inside)]
@@ -181,12 +179,6 @@ def _path_folds(samples: Samples) -> tuple[int, int]:
     # of 40 samples with one marker of 2 SD among 500, 5 folds find it in 0.79, 10 twice in 0.90
     n = samples.codes.size if samples.groups is None else int(samples.groups.max()) + 1
     return (5 if n >= 100 else 10), (1 if n > 50 else 2)
-
-
-def shuffled_codes(samples: Samples, seed: int) -> IntArray:
-    """Return labels as the permutation test draws them."""
-    rng = np.random.default_rng(seed)
-    return permute_codes(samples.codes, *exchangeable_units(samples), rng)
 
 
 def draws_wanted(exceeds: Sequence[bool], n_permutations: int) -> int:
