@@ -11,27 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.3.0"
 
-# public name -> module (relative) that defines it
+# module -> the public names that it defines
 _EXPORTS = {
-    "GSVPSVM": ".estimators",
-    "GSVPSVMCV": ".estimators",
-    "LqGSVPSVM": ".estimators",
-    "PGDGSVPSVM": ".estimators",
-    "Panel": ".estimators",
-    "subset_gsvp": ".solvers",
-    "sparse_gsvp": ".solvers",
-    "sparse_gsvp_path": ".solvers",
-    "GSVPResult": ".solvers",
-    "gsvd": ".linalg",
-    "hogsvd": ".linalg",
-    "ClassMoments": ".linalg",
-    "StabilitySelection": ".evaluation",
-    "nested_evaluate": ".evaluation",
-    "compare": ".evaluation",
-    "save_model": ".io",
-    "load_model": ".io",
-    "select_panel": ".workflow",
-    "Selection": ".workflow",
+    "estimators": ("GSVPSVM", "GSVPSVMCV", "LqGSVPSVM", "PGDGSVPSVM", "Panel"),
+    "evaluation": ("StabilitySelection", "compare", "nested_evaluate"),
+    "io": ("load_model", "save_model"),
+    "linalg": ("ClassMoments", "gsvd", "hogsvd"),
+    "solvers": ("GSVPResult", "sparse_gsvp", "sparse_gsvp_path", "subset_gsvp"),
+    "workflow": ("Selection", "select_panel"),
 }
 _MODULES = ("datasets", "metrics", "plots", "related", "scverse")
 
@@ -75,10 +62,11 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _EXPORTS:
-        value = getattr(importlib.import_module(_EXPORTS[name], __name__), name)
-        globals()[name] = value
-        return value
+    for module, names in _EXPORTS.items():
+        if name in names:
+            value = getattr(importlib.import_module(f".{module}", __name__), name)
+            globals()[name] = value
+            return value
     if name in _MODULES:
         return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

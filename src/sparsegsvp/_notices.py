@@ -18,13 +18,11 @@ TITLES = {
     "roles": "Columns that may be no measurements",
     "patients": "Several samples of one patient",
     "leak": "A column gives the class away",
-    "table": "About the table",
     "spelling": "Labels in several spellings",
     "detection": "Values below detection",
     "raw": "The values look raw",
     "few": "Few samples",
     "imbalance": "Unequal classes",
-    "batch": "The groups nearly explain the classes",
     "missing": "Many missing values",
     "batch column": "A column that may be a batch",
     "thousands": "Numbers that may be read in two ways",
@@ -47,9 +45,6 @@ TITLES = {
     "unstable": "The panel is unstable",
     "rare": "Features that are seldom chosen",
     "steered": "Features in or out by request",
-    # another cohort
-    "shift": "Values differ from training",
-    "cohort": "About the other cohort",
     # the run
     "skipped": "Left out of this run",
 }
@@ -57,14 +52,7 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Action:
-    """What would see to a notice: an option of reading the table, its value, and words for it.
-
-    Examples
-    --------
-    >>> from sparsegsvp._notices import Action
-    >>> Action("na", "-9999", "Treat -9999 as missing").option
-    'na'
-    """
+    """What would see to a notice: an option of reading the table, its value, and words for it."""
 
     option: str
     value: Any
@@ -114,12 +102,8 @@ class Notice:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold; actions are there if there are any."""
-        described: dict[str, Any] = {
-            "code": self.code,
-            "severity": self.severity,
-            "title": self.title,
-            "text": self.text,
-        }
+        described: dict[str, Any] = {"code": self.code, "severity": self.severity}
+        described |= {"title": self.title, "text": self.text}
         if self.actions:
             described["actions"] = [asdict(action) for action in self.actions]
         return described

@@ -52,16 +52,7 @@ def check_real(
 def check_integer(
     name: str, value: Any, *, least: int | None = None, most: int | None = None
 ) -> int:
-    """Return an integer within bounds (both included), or raise ValueError.
-
-    Examples
-    --------
-    >>> from sparsegsvp._validate import check_integer
-    >>> check_integer("n_deltas", 0, least=1)
-    Traceback (most recent call last):
-        ...
-    ValueError: n_deltas must be an integer of at least 1, got 0
-    """
+    """Return an integer within bounds (both included), or raise ValueError."""
     good = isinstance(value, Integral) and not isinstance(value, bool)
     bounds: dict[str, float | None] = {"of at least": least, "at most": most}
     return int(_bounded(name, "an integer", value, int(value) if good else None, bounds))
@@ -97,20 +88,7 @@ def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def check_n_features(n_features: int, n_varying: int) -> int:
-    """Return how many features to select; with a warning all that vary, if these are fewer.
-
-    Examples
-    --------
-    >>> from sparsegsvp._validate import check_n_features
-    >>> check_n_features(5, 7)
-    5
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     check_n_features(12, 7)
-    7
-    >>> str(caught[0].message)
-    'n_features=12 is more than the 7 features that vary: all of them are selected'
-    """
+    """Return how many features to select; with a warning all that vary, if these are fewer."""
     n_features = check_integer("n_features", n_features, least=1)
     if n_features > n_varying:
         warn_caller(
@@ -128,16 +106,7 @@ def warn_constant(constant: Any, names: Any = None) -> None:
 
 
 def check_choice(name: str, value: Choice, choices: Sequence[Choice]) -> Choice:
-    """Return the value if it is one of the choices, or raise ValueError.
-
-    Examples
-    --------
-    >>> from sparsegsvp._validate import check_choice
-    >>> check_choice("rule", "last", ("best", "1se"))
-    Traceback (most recent call last):
-        ...
-    ValueError: rule must be 'best' or '1se', got 'last'
-    """
+    """Return the value if it is one of the choices, or raise ValueError."""
     for choice in choices:
         # an array compares element by element, so only values of the choices' types are compared
         if type(value) is type(choice) and value == choice:
@@ -153,40 +122,19 @@ def check_seed(value: Any, name: str = "random_state") -> int:
 
 
 def derive_seed(random_state: int, *keys: int) -> int:
-    """Return a seed for one piece of work, independent of how the others are scheduled.
-
-    Examples
-    --------
-    >>> from sparsegsvp._validate import derive_seed
-    >>> derive_seed(0, 1, 2) == derive_seed(0, 1, 2) != derive_seed(0, 2, 1)
-    True
-    """
+    """Return a seed for one piece of work, independent of how the others are scheduled."""
     return int(np.random.SeedSequence([random_state, *keys]).generate_state(1)[0])
 
 
 def first_few(items: Iterable[object], most: int = 5, between: str = ", ") -> str:
-    """Join the first few of some words, and say how many more there are.
-
-    Examples
-    --------
-    >>> from sparsegsvp._validate import first_few
-    >>> first_few("abc"), first_few("abc", most=2)
-    ('a, b, c', 'a, b and 1 more')
-    """
+    """Join the first few of some words, and say how many more there are."""
     words = [str(item) for item in items]
     more = f" and {len(words) - most} more" if len(words) > most else ""
     return between.join(words[:most]) + more
 
 
 def close_names(name: str, known: Sequence[str]) -> list[str]:
-    """Return up to three of the known names that a mistyped one may stand for.
-
-    Examples
-    --------
-    >>> from sparsegsvp._validate import close_names
-    >>> close_names("brca_1", ["BRCA1", "BRCA2", "TP53"])
-    ['BRCA1', 'BRCA2']
-    """
+    """Return up to three of the known names that a mistyped one may stand for."""
     lowered: dict[str, str] = {}
     for candidate in known:
         lowered.setdefault(candidate.lower().strip(), candidate)
@@ -201,12 +149,6 @@ def find_columns(
 
     ``names`` are those of the columns, where they have any; ``n_columns`` is how many may be given
     by number, from 0, by default none.
-
-    Examples
-    --------
-    >>> from sparsegsvp._validate import find_columns
-    >>> find_columns(["age", 0, "bmi", 3], ["sex", "age", "stage"], 3)
-    ([1, 0], ['bmi', 3])
     """
     places = {name: place for place, name in enumerate(names or ())}
     numbers, found, absent = range(n_columns), [], []
@@ -234,15 +176,6 @@ def forget_fit(estimator: Any) -> None:
 
     A fit begins with it: one that is refused half way leaves an estimator that is not fitted, and
     not one with the labels or names of one table and the planes of another.
-
-    Examples
-    --------
-    >>> from sparsegsvp import GSVPSVM
-    >>> from sparsegsvp._validate import forget_fit
-    >>> model = GSVPSVM(n_features=1).fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
-    >>> forget_fit(model)
-    >>> hasattr(model, "coef_"), model.n_features
-    (False, 1)
     """
     for name in list(vars(estimator)):
         if name.endswith("_") and name[0] != "_":

@@ -9,13 +9,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 from sparsegsvp import GSVPSVM, GSVPSVMCV, Panel, nested_evaluate
-from sparsegsvp.evaluation import decide, permutation_test
-from sparsegsvp.evaluation.permutation import (
-    draws_wanted,
-    exchangeable_units,
-    permute_codes,
-    shuffled_codes,
-)
+from sparsegsvp.evaluation import Verdict, permutation_test
+from sparsegsvp.evaluation.permutation import draws_wanted, exchangeable_units, shuffled_codes
 from sparsegsvp.evaluation.splits import read_samples
 from sparsegsvp.metrics import Interval
 
@@ -29,16 +24,15 @@ def marked(seed, n=60, m=30, shift=2.0, column=0):
     return X, y
 
 
-# ---------------------------------------------------------------------------- the verdict
+def decide(p_value, n_draws, interval, n_classes, **more):
+    tested = {"p_value": p_value, "n_draws": n_draws, **more}
+    return Verdict("procedure", (), "free", 1 / n_classes, **tested).judged(interval).answer
 
 
 def test_the_four_answers():
     """Defect 3: p of 0.01 with an interval of 0.46 to 0.82 was a signal."""
-    above, around, below = (
-        Interval(0.7, 0.55, 0.8),
-        Interval(0.6, 0.46, 0.82),
-        Interval(0.3, 0.2, 0.4),
-    )
+    above, around = Interval(0.7, 0.55, 0.8), Interval(0.6, 0.46, 0.82)
+    below = Interval(0.3, 0.2, 0.4)
     assert decide(0.01, 99, above, 2) == "signal"
     assert decide(0.01, 99, around, 2) == "weak"
     assert decide(0.01, 99, below, 2) == "none"
@@ -205,9 +199,8 @@ def test_batches_that_fix_the_labels_leave_nothing_to_test():
 
 
 def test_every_arrangement_is_drawn_alike():
-    codes, unit, stratum = np.array([0, 0, 1]), np.arange(3), np.zeros(3, dtype=int)
-    rng = np.random.default_rng(0)
-    drawn = [tuple(permute_codes(codes, unit, stratum, rng)) for _ in range(3000)]
+    three = read_samples(np.arange(6.0).reshape(3, 2), [0, 0, 1], None)
+    drawn = [tuple(shuffled_codes(three, seed)) for seed in range(3000)]
     counts = [drawn.count(one) for one in set(drawn)]
     assert len(counts) == 3 and min(counts) > 900
     samples = read_samples(np.arange(12.0).reshape(6, 2), [0, 1] * 3, None)

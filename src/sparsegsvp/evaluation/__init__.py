@@ -13,7 +13,7 @@ from .external import (
     validate_predictions,
 )
 from .nested import nested_evaluate
-from .permutation import Verdict, decide, permutation_test
+from .permutation import Verdict, permutation_test
 from .procedure import class_scores, describe, estimator_prior, selected_features
 from .result import Adjustment, EvaluationResult, Flag, paired_difference
 from .stability import PanelStability, StabilitySelection, within_class_correlations

@@ -73,14 +73,6 @@ class Cache:
     """A file of finished pieces of work, one JSON line each, found again by their digests.
 
     A line that was cut off is ignored. Without a path, nothing is kept.
-
-    Examples
-    --------
-    >>> from sparsegsvp.evaluation.cache import Cache, digest
-    >>> kept = Cache(None)
-    >>> kept.add(digest("work", 1), {"score": 0.5})
-    >>> kept.get(digest("work", 1))
-    {'score': 0.5}
     """
 
     def __init__(self, path: str | os.PathLike[str] | None) -> None:
@@ -113,11 +105,7 @@ def run_pieces(
     progress: Progress | None = None,
     stage: str = "",
 ) -> Iterator[Any]:
-    """Yield ``function(*piece)`` for every piece, in their order, each computed on one thread.
-
-    Results depend neither on the number of workers (joblib's ``n_jobs``) nor on that of threads.
-    ``progress(stage, done, total)`` is called at the beginning and after each piece.
-    """
+    """Yield ``function(*piece)`` for every piece, in their order, each computed on one thread."""
     if progress is not None:
         progress(stage, 0, len(pieces))
     if min(effective_n_jobs(n_jobs), len(pieces)) > 1:

@@ -124,8 +124,7 @@ def compare(
     Parameters
     ----------
     methods : mapping from name to estimator, sequence of names, or None
-        Selectors, or classifiers that select; names are those of `default_methods`, None is all
-        of them.
+        Selectors, or classifiers that select; names are those of `default_methods`, None is all.
     X : array-like or sparse matrix of shape (n_samples, n_features)
         The table. Missing values are replaced by the training part's medians.
     y, groups, random_state, n_jobs, progress
@@ -139,8 +138,7 @@ def compare(
     level : float, default=0.95
         Coverage of intervals; that of the differences is joint.
     cache : path-like, optional
-        A file that keeps every method and fold that is finished: another run with it does the
-        rest.
+        A file that keeps what is finished: another run with it does the rest.
 
     Returns
     -------
@@ -214,9 +212,6 @@ def _check_methods(methods: Mapping[str, Any] | Sequence[str] | None) -> dict[st
             raise ValueError(f"method {name!r} is not an estimator; give an instance.")
     chosen.setdefault(RANDOM_PANEL, Baseline(RANDOM_PANEL))
     return chosen
-
-
-# --------------------------------------------------------------------- one method in one fold
 
 
 def run_fold(
@@ -298,8 +293,6 @@ def _size_parameter(estimator: Any) -> str | None:
     return next((name for name in names if name in params), deep)
 
 
-# ------------------------------------------------------------------------ from folds to rows
-
 _NUMBERS = (
     *("balanced_accuracy", "low", "high", "roc_auc", "roc_auc_low", "roc_auc_high"),
     *("native", "native_low", "native_high", "panel_size", "stability", "jaccard"),
@@ -344,13 +337,11 @@ def comparison_rows(
         row["stability"] = nogueira_stability(panels, samples.X.shape[1]).value
         row["jaccard"] = average_jaccard(panels)
     pairs = [key for key in found if key[0] != reference and (reference, key[1]) in found]
-    values, variances = [], []
+    values, variances, primary = [], [], "balanced_accuracy"
     for key in pairs:
         other = reference, key[1]
-        values.append(rows[key]["balanced_accuracy"] - rows[other]["balanced_accuracy"])
-        variances.append(
-            difference_variance(found[key], found[other], scoring, "balanced_accuracy")
-        )
+        values.append(rows[key][primary] - rows[other][primary])
+        variances.append(difference_variance(found[key], found[other], scoring, primary))
     freedom = [len(folds) - 1] * len(pairs)
     for key, d in zip(pairs, paired_differences(values, variances, freedom, level=scoring.level)):
         rows[key] |= {"difference": d.value, "difference_low": d.low, "difference_high": d.high}

@@ -69,22 +69,20 @@ def nested_evaluate(
     Parameters
     ----------
     estimator : classifier
-        The procedure. Panels are read from ``get_support`` or non-zero ``coef_``, also
-        within pipelines and searches. One with ``fit_path``, such as `GSVPSVMCV`, alone or at the
-        end of a pipeline, is scored at several sizes too: the ladder.
+        The procedure. Panels are read from ``get_support`` or non-zero ``coef_``. One with
+        ``fit_path``, such as `GSVPSVMCV` or a pipeline that ends with it, is scored at several
+        sizes too: the ladder.
     X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
         The table, as it is: frames reach the estimator as frames.
     y : array-like of shape (n_samples,)
         Labels, two classes or more.
     groups : array-like of shape (n_samples,), optional
-        Samples of one group (a patient, a family) are never on both sides of a split, and count
-        once in intervals.
+        Samples of one group (a patient) are never split, and count once in intervals.
     batch : array-like, mapping or data frame, optional
         Where or when samples were measured, one variable or several by name: each is audited, and
         labels are permuted within batches. A step that centres batches gets the first.
     adjust : sequence of str or int, optional
-        Columns, such as age and sex, that are in every panel without a penalty. The same procedure
-        with these alone shows what the others add.
+        Columns, such as age and sex, that are in every panel; what the others add is shown.
     n_splits : int, optional
         Folds of a repeat: 5 by default, or fewer where a class has fewer samples (or groups).
     n_repeats : int, default=5
@@ -92,8 +90,7 @@ def nested_evaluate(
     n_permutations : int, default=99
         Permutations of the test (`permutation_test`); 0 leaves it out.
     n_pairs : int, optional
-        Complementary pairs of half samples that the procedure is run on again; by default 20 for
-        an estimator with ``fit_path`` and otherwise none.
+        Pairs of half samples for the stability; by default 20 with ``fit_path``, else none.
     prior : "equal" or array-like of shape (n_classes,), optional
         The class shares that the estimator's probabilities are for. By default those that it says
         (``prior_``, or balanced class weights), or else those of its training samples.
@@ -178,37 +175,22 @@ def nested_evaluate(
     if scores["balanced_accuracy"].value == 1:
         flags.append(Flag("perfect", {"value": 1.0}))
     result = EvaluationResult(
-        classes=tuple(labels),
-        positive=labels[positive] if k == 2 else None,
-        class_counts=tuple(np.bincount(samples.codes).tolist()),
-        prevalence=prevalence,
-        scores=scores,
-        calibration=scoring.calibration(found),
-        flags=tuple(flags),
-        out_of_fold=found,
-        scoring=scoring,
+        classes=tuple(labels), positive=labels[positive] if k == 2 else None,
+        class_counts=tuple(np.bincount(samples.codes).tolist()), prevalence=prevalence,
+        scores=scores, calibration=scoring.calibration(found), flags=tuple(flags),
+        out_of_fold=found, scoring=scoring,
         own_threshold=_own_threshold(done[0], positive, samples.shares),
-        n_features=m,
+        n_features=m, feature_names=names, prior=done[0].prior,
         n_groups=None if samples.groups is None else int(samples.groups.max()) + 1,
-        feature_names=names,
-        prior=done[0].prior,
-        verdict=verdict.judged(scores["balanced_accuracy"]),
-        panel=panel,
-        panel_sizes=panel_sizes,
-        model=model,
-        models=models,
-        stability=stability,
-        batches=audits,
-        adjusted=None,
+        verdict=verdict.judged(scores["balanced_accuracy"]), panel=panel, panel_sizes=panel_sizes,
+        model=model, models=models, stability=stability, batches=audits, adjusted=None,
         settings={
             "estimator": describe(estimator), "adjust": list(columns), "n_splits": n_splits,
             "n_repeats": n_repeats, "n_permutations": n_permutations, "n_pairs": n_pairs,
             "sizes": list(rungs), "random_state": seed, "level": level,
             "groups": groups is not None, "batch": list(samples.batches),
         },
-        fold_panels=panels,
-        sized=sized,
-        seconds=clock.seconds,
+        fold_panels=panels, sized=sized, seconds=clock.seconds,
     )  # fmt: skip
     if not columns:
         return result
@@ -222,9 +204,6 @@ def nested_evaluate(
     added = paired_difference(result, alone, level=level)
     chosen = None if names is None else tuple(names[j] for j in columns)
     return replace(result, adjusted=Adjustment(columns, chosen, alone, added))
-
-
-# ------------------------------------------------------------------------------- the stages
 
 
 @dataclass(frozen=True)
@@ -247,11 +226,10 @@ def evaluate_fold(
     fit_seed = derive_seed(seed, _FIT, fold.repeat, fold.index)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fits = procedure.fit_sizes(fold.train, sizes, fit_seed) if sizes else None
-        model = procedure.fit(fold.train, fit_seed) if fits is None else fits.own
-        found = procedure.predict(model, fold.test)
+        fits = procedure.fit_sizes(fold.train, sizes, fit_seed)
+        found = procedure.predict(fits.own, fold.test)
     training = np.bincount(samples.codes[fold.train], minlength=samples.n_classes)
-    kind, shares = _prior_of(model, prior, training / training.sum())
+    kind, shares = _prior_of(fits.own, prior, training / training.sum())
 
     def moved(said: Answer) -> Answer:
         if said.proba is None:
@@ -259,12 +237,12 @@ def evaluate_fold(
         return replace(said, proba=move_prior(said.proba, shares, samples.shares))
 
     sized = {}
-    if fits is not None:
+    if sizes:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             X = procedure.prepare(fits.steps, fold.test)
             sized = {k: moved(answer(fits.models[k], X, samples.classes)) for k in sizes}
-    panel = panel_of(model, samples.X.shape[1])
+    panel = panel_of(fits.own, samples.X.shape[1])
     # a column that is constant in a fold is simply not chosen there
     told = [(w.category.__name__, str(w.message)[:300]) for w in caught]
     said = [(kind, text) for kind, text in told if "constant" not in text]
@@ -297,8 +275,6 @@ def fit_all(procedure: Procedure, sizes: Sequence[int], seed: int) -> tuple[Any,
     order = procedure.samples.order
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if not sizes:
-            return procedure.fit(order, seed), {}
         fits = procedure.fit_sizes(order, sizes, seed)
         return fits.own, {size: fits.model(size) for size in sizes}
 
@@ -322,9 +298,6 @@ def _audits(
         answers = [next(done).answer for _ in folds]
         audits.append(audit_batch(samples, name, found, folds, answers, seed, level))
     return tuple(audits)
-
-
-# ---------------------------------------------------------------------------------- input
 
 
 def _positive(labels: list[Any], pos_label: Any) -> int:

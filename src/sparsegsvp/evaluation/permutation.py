@@ -17,7 +17,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -31,8 +31,6 @@ from ..metrics.intervals import MAX_EXCEEDANCES
 from .cache import run_pieces
 from .procedure import PathScores, Procedure, tested_sizes
 from .splits import Samples, make_folds, read_samples
-
-Answer = Literal["signal", "weak", "inconclusive", "none", "not tested"]
 
 PERMUTATIONS = "permutations"
 #: Draws below which no p-value reaches 0.05.
@@ -49,7 +47,7 @@ class Verdict(Record):
     Attributes
     ----------
     answer : {"signal", "weak", "inconclusive", "none", "not tested"}
-        See `decide`, which looks at the p-value and at the `interval` of the balanced accuracy.
+        By the p-value and the `interval` of the balanced accuracy; see `judged`.
     p_value : float or None
     at_most : bool
         Whether it is the smallest that `n_draws` permutations can give.
@@ -64,15 +62,14 @@ class Verdict(Record):
     chance : float
         One over the number of classes.
     reason : {None, "no test", "few draws", "labels fixed"}
-        Why there is no p-value that could decide; "labels fixed": groups and batches leave no
-        labels to exchange.
+        Why no p-value could decide; "labels fixed": groups and batches leave none to exchange.
     """
 
     statistic: str
     statistic_sizes: tuple[int, ...]
     scheme: str
     chance: float
-    answer: Answer = "not tested"
+    answer: str = "not tested"
     p_value: float | None = None
     n_draws: int = 0
     at_most: bool = False
@@ -83,40 +80,23 @@ class Verdict(Record):
     reason: str | None = "no test"
 
     def judged(self, interval: Interval) -> Verdict:
-        """Return the verdict that belongs to a balanced accuracy."""
-        early = self.stopped_early
-        found = decide(self.p_value, self.n_draws, interval, 1 / self.chance, stopped_early=early)
-        return replace(self, answer=found, interval=interval)
+        """Return the verdict that belongs to the interval of a balanced accuracy.
 
-
-def decide(
-    p_value: float | None,
-    n_draws: int,
-    interval: Interval | None,
-    n_classes: float,
-    *,
-    stopped_early: bool = False,
-) -> Answer:
-    """Say whether the labels can be predicted better than by chance, one over the classes.
-
-    "signal": p is at most 0.05 and the interval of the balanced accuracy lies above chance. "weak":
-    p is at most 0.05 and the interval reaches chance. "inconclusive": p is larger although the
-    interval lies above chance, or there were fewer than 19 draws (unless exceedances ended them).
-    "not tested": no test. "none" otherwise.
-    """
-    if p_value is None or interval is None:
-        return "not tested"
-    if n_draws < FEWEST_DRAWS and not stopped_early:
-        return "inconclusive"
-    above = interval.low > 1 / n_classes
-    if p_value <= 0.05:
-        if above:
-            return "signal"
-        return "weak" if interval.high >= 1 / n_classes else "none"
-    return "inconclusive" if above else "none"
-
-
-# ------------------------------------------------------------------------- permuted labels
+        "signal": p is at most 0.05 and the interval lies above chance. "weak": p is at most 0.05
+        and the interval reaches chance. "inconclusive": p is larger although the interval lies
+        above chance, or there were fewer than 19 draws (unless exceedances ended them). "not
+        tested": no test. "none" otherwise.
+        """
+        above, answer = interval.low > self.chance, "none"
+        if self.p_value is None:
+            answer = "not tested"
+        elif self.n_draws < FEWEST_DRAWS and not self.stopped_early:
+            answer = "inconclusive"
+        elif self.p_value > 0.05:
+            answer = "inconclusive" if above else "none"
+        elif interval.high >= self.chance:
+            answer = "signal" if above else "weak"
+        return replace(self, answer=answer, interval=interval)
 
 
 def exchangeable_units(samples: Samples) -> tuple[IntArray, IntArray]:
@@ -147,12 +127,11 @@ def exchangeable_units(samples: Samples) -> tuple[IntArray, IntArray]:
     return unit, np.array([numbers[name] for name in names], dtype=np.intp)
 
 
-def permute_codes(
-    codes: IntArray, unit: IntArray, stratum: IntArray, rng: np.random.Generator
-) -> IntArray:
+def shuffled_codes(samples: Samples, seed: int) -> IntArray:
     """Exchange the labels of units within strata."""
+    rng, (unit, stratum) = np.random.default_rng(seed), exchangeable_units(samples)
     labels = np.empty(stratum.size, dtype=np.intp)
-    labels[unit] = codes
+    labels[unit] = samples.codes
     for s in range(int(stratum.max()) + 1):
         inside = np.flatnonzero(stratum == s)
         labels[inside] = labels[rng.permutation(inside)]
@@ -164,9 +143,6 @@ def can_permute(samples: Samples) -> bool:
     unit, stratum = exchangeable_units(samples)
     pairs = np.unique(np.stack([stratum[unit], samples.codes]), axis=1)
     return pairs.shape[1] > np.unique(stratum).size
-
-
-# ------------------------------------------------------------------------------- the test
 
 
 def statistic(
@@ -199,30 +175,18 @@ def statistic(
 
 
 def _path_folds(samples: Samples) -> tuple[int, int]:
-    """Return folds and repeats of a statistic along a path: more of them where samples are few.
-
-    With 40 samples and one marker of 2 SD among 500 features, 5 folds find it in 0.79 of tables,
-    10 in 0.85 and 10 twice in 0.90.
-    """
+    """Return folds and repeats of a statistic along a path: more of them where samples are few."""
+    # of 40 samples with one marker of 2 SD among 500, 5 folds find it in 0.79, 10 twice in 0.90
     n = samples.codes.size if samples.groups is None else int(samples.groups.max()) + 1
     return (5 if n >= 100 else 10), (1 if n > 50 else 2)
 
 
-def shuffled_codes(samples: Samples, seed: int) -> IntArray:
-    """Return labels as the permutation test draws them."""
-    rng = np.random.default_rng(seed)
-    return permute_codes(samples.codes, *exchangeable_units(samples), rng)
-
-
 def draws_wanted(exceeds: Sequence[bool], n_permutations: int) -> int:
-    """Return how many draws there are to be, given the first ones; not more if it is decided.
-
-    Fewer than 99 draws are never gone on with: who asks for so few wants it fast.
-    """
+    """Return how many draws there are to be, given the first ones; not more if it is decided."""
     _, draws, stopped = sequential_p_value(exceeds)
     if stopped:
         return draws
-    if draws < n_permutations or n_permutations < FIRST_DRAWS:
+    if draws < n_permutations or n_permutations < FIRST_DRAWS:  # who asks for few wants it fast
         return n_permutations
     p, _, _ = sequential_p_value(exceeds[:n_permutations])
     return max(n_permutations, MOST_DRAWS) if UNDECIDED[0] < p <= UNDECIDED[1] else n_permutations

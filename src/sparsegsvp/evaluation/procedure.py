@@ -35,9 +35,6 @@ SIZES = (1, 2, 3, 5, 8, 13, 21, 30)
 TESTED_SIZES = (1, 3, 10)
 
 
-# -------------------------------------------------------------------------------- fitting
-
-
 def make_imputer() -> SimpleImputer:
     """Return the step that fills gaps by medians; a column without values stays, as zeros."""
     return SimpleImputer(strategy="median", keep_empty_features=True)
@@ -94,14 +91,11 @@ def inner_steps(estimator: Any) -> list[tuple[str, Any]]:
 
 @dataclass(frozen=True)
 class Procedure:
-    """An estimator with the samples that clones of it are fitted on and tested with.
-
-    ``params`` are more parameters of fit; of those as long as X every fit gets its rows.
-    """
+    """An estimator with the samples that clones of it are fitted on and tested with."""
 
     estimator: Any
     samples: Samples
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)  # of fit; if as long as X, its rows
 
     def _of(self, name: str, rows: IntArray) -> NDArray[Any] | None:
         """Return groups, or the first batch variable, of some rows."""
@@ -131,7 +125,9 @@ class Procedure:
         *,
         sizes_only: bool = False,
     ) -> SizedFits:
-        """Return a clone and models of several sizes, from one path, fitted on some rows."""
+        """Return a clone and models of some sizes, from one path, fitted on some rows."""
+        if not sizes:
+            return SizedFits(self.fit(rows, seed, codes), self.estimator, [], {})
         estimator, y = with_seed(clone(self.estimator), seed), self._labels(rows, codes)
         steps, last = inner_steps(estimator), last_step(estimator)
         X = self.prepare(steps, rows, y, fit=True)
@@ -160,12 +156,9 @@ class Procedure:
 
 @dataclass(frozen=True)
 class SizedFits:
-    """Models of several sizes behind the same fitted steps of a pipeline, if there are any.
+    """Models of several sizes behind the same fitted steps of a pipeline, if there are any."""
 
-    ``own`` is the fitted procedure itself, unless only the sizes were asked for.
-    """
-
-    own: Any
+    own: Any  # the fitted procedure itself, unless only the sizes were asked for
     estimator: Any
     steps: list[tuple[str, Any]]
     models: Mapping[int, Any]
@@ -195,19 +188,12 @@ def possible_sizes(estimator: Any, sizes: Sequence[int], n_features: int) -> tup
 
 
 def tested_sizes(estimator: Any, n_features: int) -> tuple[int, ...]:
-    """Return the sizes whose best score is the permutation test's statistic; () without a path.
-
-    The size that is asked for, or else 1, 3 and 10, on top of features that are in every panel.
-    """
+    """Return the sizes whose best score is the permutation test's statistic; () without a path."""
     last = last_step(estimator)
-    if not hasattr(last, "fit_path"):
-        return ()
-    size = last.get_params(deep=False).get("n_features")
-    if size is not None:
-        return possible_sizes(estimator, [size], n_features)
-    factors = getattr(last, "penalty_factor", None)
+    size, factors = (getattr(last, name, None) for name in ("n_features", "penalty_factor"))
     always = 0 if factors is None else int(np.sum(np.asarray(factors) == 0))
-    return possible_sizes(estimator, [always + size for size in TESTED_SIZES], n_features)
+    sizes = [always + k for k in TESTED_SIZES] if size is None else [size]
+    return possible_sizes(estimator, sizes, n_features)
 
 
 @dataclass(frozen=True)
@@ -254,9 +240,6 @@ def _looks_at_labels(step: Any) -> bool:
     return bool(get_tags(step).target_tags.required) or hasattr(step, "predict")
 
 
-# ------------------------------------------------------------------- what a fitted one says
-
-
 @dataclass(frozen=True)
 class Answer:
     """What a model says of some rows: codes of classes, and one column per class or None."""
@@ -280,11 +263,7 @@ def answer(model: Any, X: Any, classes: NDArray[Any]) -> Answer:
 
 
 def class_scores(model: Any, X: Any) -> tuple[Float64Array | None, Float64Array | None]:
-    """Return decision values and probabilities, one column per class; None where it has none.
-
-    Of two classes, the decision values of the first are minus those of the second. Without a
-    ``decision_function`` probabilities rank the samples.
-    """
+    """Return decision values, or what ranks alike, and probabilities, one column per class."""
     proba = decision = None
     if hasattr(model, "predict_proba"):
         proba = np.clip(np.asarray(model.predict_proba(X), dtype=np.float64), 0.0, 1.0)
@@ -301,10 +280,7 @@ def class_scores(model: Any, X: Any) -> tuple[Float64Array | None, Float64Array 
 
 
 def estimator_prior(model: Any, n_classes: int) -> Float64Array | None:
-    """Return the class shares that a fitted model's probabilities are for; None for its training's.
-
-    Known from ``prior_``, or from balanced class weights of its last step.
-    """
+    """Return the class shares that ``prior_`` or class weights say probabilities are for."""
     last = last_step(model)
     prior = getattr(last, "prior_", None)
     if prior is not None and not isinstance(prior, str):
@@ -337,10 +313,7 @@ def panel_of(model: Any, n_features: int) -> tuple[int, ...] | None:
 
 
 def ranked_features(model: Any, n_features: int) -> IntArray:
-    """Return the input features a fitted estimator ranks, most important first.
-
-    In a pipeline the last ranking step comes first and earlier ones continue where it ends.
-    """
+    """Return the input features a fitted estimator ranks: first those that its last step ranks."""
     order: list[int] = []
     for step, columns in _trace(model, n_features):
         own = None if columns is None else _order(step)
@@ -350,10 +323,7 @@ def ranked_features(model: Any, n_features: int) -> IntArray:
 
 
 def exact_panel(model: Any, size: int, n_features: int) -> IntArray:
-    """Return exactly ``size`` features: a fitted estimator's panel, cut or filled by its order.
-
-    Fewer only when it ranks fewer.
-    """
+    """Return exactly ``size`` features: a fitted estimator's panel, cut or filled by its order."""
     order = ranked_features(model, n_features)
     own = selected_features(model, n_features)
     if own is None and not order.size:
@@ -430,9 +400,6 @@ def _order(step: Any) -> IntArray | None:
     return _order(step.estimator_) if hasattr(step, "estimator_") else None
 
 
-# ------------------------------------------------------- features that are adjusted for
-
-
 def find_adjusted(adjust: Any, n_features: int, names: Sequence[str] | None) -> tuple[int, ...]:
     """Return the columns to adjust for, ascending, from their names or numbers."""
     if adjust is None:
@@ -470,11 +437,9 @@ def always_with(estimator: Any, columns: Sequence[int], n_features: int) -> Any:
 
 
 def only_with(estimator: Any, columns: Sequence[int]) -> Any:
-    """Return a clone of a procedure that knows these columns alone, and has all in its panel.
-
-    The steps before the last treat every column by itself, and see all of them.
-    """
+    """Return a clone of a procedure that knows these columns alone, and has all in its panel."""
     again = clone(estimator)
+    # the steps before the last treat every column by itself, and see all of them
     steps = again.steps if isinstance(again, Pipeline) else [("model", again)]
     model = steps[-1][1].set_params(penalty_factor=np.zeros(len(columns)))
     for name in ("n_features", "max_features"):

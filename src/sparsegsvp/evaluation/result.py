@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,15 +47,9 @@ def frame(columns: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Any:
     return pd.DataFrame(columns)
 
 
-# -------------------------------------------------------------------- predictions and scores
-
-
 @dataclass(frozen=True)
 class OutOfFold:
-    """Predictions of every fold: one row a prediction, one column a class in tables.
-
-    Probabilities are for the class shares of the samples.
-    """
+    """Predictions of every fold: one row a prediction, one column a class in tables."""
 
     sample: IntArray
     repeat: IntArray
@@ -64,7 +57,7 @@ class OutOfFold:
     truth: IntArray
     predicted: IntArray
     decision: Float64Array | None
-    proba: Float64Array | None
+    proba: Float64Array | None  # for the class shares of the samples
     distances: Float64Array | None = None
 
     @classmethod
@@ -116,19 +109,15 @@ class OutOfFold:
         for number, rows in zip(numbers, self.parts):
             truth = self.truth[rows]
             if self.decision is not None and np.unique(truth).size == n_classes:
-                pairs = [
-                    metrics.area_and_variance(truth == k, self.decision[rows, k]) for k in ones
-                ]
+                values = self.decision[rows]
+                pairs = [metrics.area_and_variance(truth == k, values[:, k]) for k in ones]
                 number[:] = np.mean(pairs, axis=0)
         return numbers[:, 0], numbers[:, 1]
 
 
 @dataclass(frozen=True)
 class Scoring:
-    """What turns predictions into scores with intervals.
-
-    Those of a procedure in folds, or exact ones of one model on samples that it has not seen.
-    """
+    """What turns predictions into scores with intervals."""
 
     units: Float64Array  # independent samples of each class
     n_samples: int
@@ -136,7 +125,7 @@ class Scoring:
     level: float
     n_splits: int = 1
     ratio: float = 0.0
-    exact: bool = False
+    exact: bool = False  # of one model on samples that it has not seen
 
     @classmethod
     def of(cls, samples: Samples, folds: Sequence[Fold], positive: int, level: float) -> Scoring:
@@ -152,13 +141,13 @@ class Scoring:
             return metrics.exact_interval(round(share * total), int(total), level=level)
         return metrics.rate_interval([share], [total], level=level)
 
-    def rates(self, found: OutOfFold, level: float) -> tuple[Interval, Interval] | None:
-        """Return sensitivity and specificity; None unless there are samples of two classes."""
-        if self.units.size != 2 or not self.units.all():
-            return None
-        recalls, one = found.recalls(2), self.positive
-        pairs = [self.rate(recalls[j], self.units[j], level) for j in (one, 1 - one)]
-        return pairs[0], pairs[1]
+    def predictive_values(self, found: OutOfFold, share: float | None) -> dict[str, Interval]:
+        """Return ``ppv`` and ``npv`` at a prevalence; nothing without samples of two classes."""
+        if self.units.size != 2 or not self.units.all() or share is None:
+            return {}
+        recalls, one, level = found.recalls(2), self.positive, self.level**0.5
+        rates = [self.rate(recalls[j], self.units[j], level) for j in (one, 1 - one)]
+        return metrics.predictive_values(rates[0], rates[1], share)
 
     def balanced_accuracy(self, found: OutOfFold) -> Interval:
         """Return the mean of the recalls, of all repeats together."""
@@ -224,17 +213,12 @@ class Scoring:
         if k == 2:
             scores["sensitivity"] = known.get(self.positive)
             scores["specificity"] = known.get(1 - self.positive)
-            each = self.rates(found, self.level**0.5)
-            if each is not None and prevalence is not None:
-                scores |= metrics.predictive_values(*each, prevalence)
+            scores |= self.predictive_values(found, prevalence)
         scores["accuracy"] = self.accuracy(found)
         scores["brier"] = self.brier(found)
         if k > 2:
             scores |= {f"recall {classes[j]}": recall for j, recall in known.items()}
         return {name: score for name, score in scores.items() if score is not None}
-
-
-# -------------------------------------------------------------------------------- the results
 
 
 @dataclass(frozen=True, repr=False)
@@ -278,9 +262,8 @@ class Scored:
 
         Empty with more than two classes; one is left out where no sample is called so.
         """
-        rates = self.scoring.rates(self.out_of_fold, self.scoring.level**0.5)
         share = self.prevalence if prevalence is None else prevalence
-        return {} if rates is None or share is None else metrics.predictive_values(*rates, share)
+        return self.scoring.predictive_values(self.out_of_fold, share)
 
     def _probabilities(self, prevalence: float | None) -> tuple[Any, Any, dict[str, Any]] | None:
         """Return positives, their probabilities and how to read them; None without."""
@@ -329,9 +312,9 @@ class Scored:
     def calibration_curve(self, n_bins: int = 5) -> Any:
         """Return predicted and observed shares of positives in bins as a data frame."""
         known = self._probabilities(None)
-        return (
-            None if known is None else frame(metrics.calibration_curve(*known[:2], n_bins=n_bins))
-        )
+        if known is None:
+            return None
+        return frame(metrics.calibration_curve(*known[:2], n_bins=n_bins))
 
     def roc_curve(self) -> Any:
         """Return the ROC curve; of several folds their mean at equal false positive rates."""
@@ -365,12 +348,12 @@ class EvaluationResult(Scored):
     n_features, n_groups, feature_names
         Of the table; None where there are no groups, or no names.
     prior : {"equal", "training", "given", "none"}
-        What the estimator's probabilities are for: equal class shares, those of its training
-        samples, or those given. In this result they are moved to the shares of all samples.
+        The class shares that the estimator's probabilities are for; here they are moved to those
+        of all samples.
     scores : dict of str to Interval
         balanced_accuracy, roc_auc, accuracy, brier; of two classes sensitivity, specificity, ppv
-        and npv; of more ``recall <label>``. Rates are of all repeats together; areas are means over
-        folds. Intervals are of the procedure on new samples.
+        and npv; of more ``recall <label>``. Rates are of all repeats, areas are means over folds;
+        intervals are of the procedure on new samples.
     verdict : Verdict
         Whether there is signal.
     calibration : Calibration or None
@@ -412,13 +395,11 @@ class EvaluationResult(Scored):
         first, *rest = super().__repr__().splitlines()
         return "\n".join([f"{first}, {self.n_features} features", said, *rest])
 
-    # --- numbers
-
     @property
     def size_range(self) -> tuple[float, int, int] | None:
         """Median, smallest and largest number of features of the outer fits."""
         sizes = self.panel_sizes
-        return (float(median(sizes)), min(sizes), max(sizes)) if sizes else None
+        return (float(np.median(sizes)), min(sizes), max(sizes)) if sizes else None
 
     @property
     def confusions(self) -> dict[int, Float64Array]:
@@ -447,8 +428,6 @@ class EvaluationResult(Scored):
             model=self.models[size],
             flags=tuple(flag for flag in self.flags if flag.code != "sizes"),
         )
-
-    # --- frames
 
     @cached_property
     def predictions(self) -> Any:

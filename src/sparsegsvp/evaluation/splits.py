@@ -116,11 +116,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def check_batches(batch: Any, n_samples: int) -> dict[str, NDArray[np.str_]]:
-    """Return batch variables by name, as text; refuse what is no batch.
-
-    Given is one value per sample, or several variables: a data frame, a mapping from name to
-    values, or the columns of a two-dimensional array.
-    """
+    """Return batch variables by name, as text; refuse what is no batch."""
     if batch is None:
         return {}
     if isinstance(batch, Mapping) or hasattr(batch, "columns"):
@@ -142,9 +138,6 @@ def check_batches(batch: Any, n_samples: int) -> dict[str, NDArray[np.str_]]:
     return result
 
 
-# ----------------------------------------------------------------------- canonical order
-
-
 def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Scramble 64-bit numbers (the finaliser of splitmix64)."""
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -159,17 +152,13 @@ def _bits(values: Any) -> NDArray[np.uint64]:
     return _mix(numbers.view(np.uint64))
 
 
-def _cells(X: Any) -> Any:
-    return X if sparse.issparse(X) else np.asarray(X)
-
-
 def row_keys(X: Any) -> NDArray[np.uint64]:
     """Return one key per row, equal for equal rows, whatever the order of rows and columns.
 
     A column is known by the sum of its scrambled values, and a row by the sum of its values
     scrambled with their columns; sums do not depend on an order. Texts are scrambled by letters.
     """
-    table = _cells(X)
+    table: Any = X if sparse.issparse(X) else np.asarray(X)
     keys = np.zeros(table.shape[0], dtype=np.uint64)
     if table.dtype.kind not in "biuf":
         texts = np.ascontiguousarray(table.astype(str)).view(np.uint32)
@@ -197,16 +186,10 @@ def row_keys(X: Any) -> NDArray[np.uint64]:
     return keys
 
 
-# -------------------------------------------------------------------------------- splits
-
-
 def make_folds(
     samples: Samples, n_splits: int, n_repeats: int, seed: int, codes: IntArray | None = None
 ) -> list[Fold]:
-    """Return repeated folds, stratified by class, groups whole.
-
-    ``codes`` are other labels than the samples' to stratify by, as permuted ones.
-    """
+    """Return repeated folds, stratified by class or other labels (``codes``), groups whole."""
     check_integer("n_splits", n_splits, least=2)
     check_integer("n_repeats", n_repeats, least=1)
     codes = (samples.codes if codes is None else codes)[samples.order]
@@ -265,9 +248,6 @@ def complementary_pair(
     return samples.order[rows == 0], samples.order[rows == 1]
 
 
-# ------------------------------------------------------------ samples that occur more than once
-
-
 def count_duplicates(samples: Samples) -> int:
     """Count the samples whose key also occurs in another group (any other sample without)."""
     _, member, counts = np.unique(samples.keys, return_inverse=True, return_counts=True)
@@ -291,7 +271,7 @@ def count_twins(X: Any, groups: IntArray | None) -> int:
     n = X.shape[0]
     if not 10 <= n <= _MOST_TWINS or X.shape[1] < 2:
         return 0
-    table = _cells(X)
+    table: Any = X if sparse.issparse(X) else np.asarray(X)
     if table.dtype.kind not in "biuf":
         return 0
     gram = np.zeros((n, n))

@@ -7,6 +7,7 @@ a feature's stand-ins, which correlate with it by at least 0.8 within the classe
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,17 +54,16 @@ _STREAM = 11  # keeps these seeds apart
 
 
 def within_class_correlations(
-    X: Any, codes: IntArray, features: Sequence[int], min_correlation: float = MIN_CORRELATION
+    X: Any, codes: IntArray, features: Sequence[int]
 ) -> dict[int, tuple[tuple[int, float], ...]]:
     """Find the features whose pooled within-class correlation with some features is large.
 
-    The total correlation would link any two features that tell the classes apart. Missing values
-    take the median of their feature; of cells that are no numbers nothing is said.
+    The total correlation would link any two features that tell the classes apart.
     """
     table = X.to_numpy() if hasattr(X, "to_numpy") else X
     if not sparse.issparse(table):
         table = np.asarray(table)
-        if table.dtype.kind not in "biuf":
+        if table.dtype.kind not in "biuf":  # of cells that are no numbers nothing is said
             return {}
         if np.isnan(table.min(initial=0)):
             table = make_imputer().fit_transform(table)
@@ -77,14 +77,11 @@ def within_class_correlations(
     correlations = rows.tdot(C.T, exact=True) / lengths
     result = {}
     for row, feature in zip(correlations, chosen.tolist()):
-        partners = np.flatnonzero(np.abs(row) >= min_correlation)
+        partners = np.flatnonzero(np.abs(row) >= MIN_CORRELATION)
         partners = partners[partners != feature]
         order = partners[np.argsort(-np.abs(row[partners]), kind="stable")]
         result[feature] = tuple((int(j), float(np.clip(row[j], -1, 1))) for j in order)
     return result
-
-
-# ---------------------------------------------------------------------- panels of half samples
 
 
 @dataclass(frozen=True)
@@ -109,14 +106,12 @@ def choose(
     path_only: bool = False,
 ) -> Choice:
     """Fit on some rows and return what is chosen, with a path of ``longest`` features if not 0."""
-    path = None
-    m = procedure.samples.X.shape[1]
-    if longest:
-        fits = procedure.fit_sizes(rows, [longest], seed, codes, sizes_only=path_only)
-        path = selected_features(fits.model(longest), m)
-        if path is not None and path_only:
-            return Choice(path, path)
-    panel = selected_features(fits.own if longest else procedure.fit(rows, seed, codes), m)
+    m, sizes = procedure.samples.X.shape[1], [longest] if longest else []
+    fits = procedure.fit_sizes(rows, sizes, seed, codes, sizes_only=path_only)
+    path = selected_features(fits.model(longest), m) if longest else None
+    if path is not None and path_only:
+        return Choice(path, path)
+    panel = selected_features(fits.own, m)
     if panel is None:
         raise ValueError(
             f"{type(last_step(procedure.estimator)).__name__} does not say which features it uses; "
@@ -278,10 +273,7 @@ def half_samples(
     n_jobs: int | None,
     progress: Progress | None,
 ) -> PanelStability | None:
-    """Run a procedure on halves; ``model`` and ``models`` are its fits on all samples.
-
-    None where the model does not say which features it uses.
-    """
+    """Run a procedure on halves; None where its fit on all samples does not say what it uses."""
     samples = procedure.samples
     m = samples.X.shape[1]
     panel = selected_features(model, m)
@@ -300,7 +292,7 @@ def half_samples(
         (choose_shuffled, procedure, _PAIRS, derive_seed(seed, 2, i), longest)
         for i in range(shuffles)
     ]
-    made = list(run_pieces(_call, pieces, n_jobs=n_jobs, progress=progress, stage=HALVES))
+    made = list(run_pieces(operator.call, pieces, n_jobs=n_jobs, progress=progress, stage=HALVES))
     # what exchanging loses, where the models know it: the procedure's own comes last and counts
     losses: dict[tuple[int, int], float] = {}
     for last in map(last_step, [*(models[k] for k in sorted(models, reverse=True)), model]):
@@ -309,28 +301,14 @@ def half_samples(
             losses |= {(int(f), int(j)): float(loss) for f, own in known for j, _, loss in own}
     features = list(dict.fromkeys([*panel.tolist(), *path.tolist()]))
     near = within_class_correlations(samples.X, samples.codes, features)
-    return PanelStability(
-        n_pairs,
-        shuffles,
-        tuple(sorted(models)),
-        m,
-        tuple(panel.tolist()),
-        tuple(path.tolist()),
-        tuple(made[: len(halves)]),
-        tuple(made[len(halves) :]),
-        {
-            f: tuple({"feature": j, "correlation": r, "loss": losses.get((f, j))} for j, r in own)
-            for f, own in near.items()
-        },
-        feature_names,
-    )
-
-
-def _call(function: Any, *arguments: Any) -> Any:
-    return function(*arguments)
-
-
-# -------------------------------------------------------------------------- as an estimator
+    stand_ins = {
+        f: tuple({"feature": j, "correlation": r, "loss": losses.get((f, j))} for j, r in own)
+        for f, own in near.items()
+    }
+    chosen = tuple(made[: len(halves)]), tuple(made[len(halves) :])
+    panels = tuple(panel.tolist()), tuple(path.tolist())
+    sizes = tuple(sorted(models))
+    return PanelStability(n_pairs, shuffles, sizes, m, *panels, *chosen, stand_ins, feature_names)
 
 
 class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
@@ -346,8 +324,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : estimator
-        Anything whose fit says which features it uses: a selector with ``get_support``, a
-        sparse linear model, a search over one, or a pipeline that holds one.
+        A selector with ``get_support``, a sparse linear model, a search or pipeline of one.
     n_pairs : int, default=50
         Pairs of halves; the estimator is fitted on both.
     threshold : float, default=0.6
@@ -364,7 +341,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     selections_ : boolean ndarray of shape (2 * n_pairs, n_features)
         Which features each run selected; rows 2i and 2i+1 are a pair.
     mean_panel_size_, stability_ : float
-        Mean number of features a run selects, and Nogueira's index over the runs.
+        Mean size of the runs' panels, and Nogueira's index of them.
     error_bound_ : float or None
         Bound on the expected number of rarely chosen features among those kept
         (`sparsegsvp.metrics.error_bound`); None unless it is below their number.
@@ -422,13 +399,10 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         ----------
         X, y
             The table and its labels: frames reach the estimator as frames.
-        groups : array-like of shape (n_samples,), optional
-            Samples of one group are drawn together; then the groups are what is halved.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights, for the estimator. Halves are drawn without them.
+        groups, sample_weight : array-like of shape (n_samples,), optional
+            Groups, which are halved whole, and weights for the estimator.
         **params : dict
-            For the estimator, by scikit-learn's metadata routing; of arrays as long as X each half
-            gets its rows.
+            For the estimator, by metadata routing; each half gets its rows of arrays.
         """
         check_integer("n_pairs", self.n_pairs, least=1)
         check_real("threshold", self.threshold, above=0, most=1)

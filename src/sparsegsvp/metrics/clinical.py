@@ -29,7 +29,7 @@ from .intervals import Interval, normal_interval, proportion_interval
 _CLOSEST = 1e-10
 #: Probabilities that a table of thresholds shows.
 THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-_MOST = 200  # thresholds that are listed where none are given
+_MOST = 200  # thresholds, evenly spread, that are listed where none are given
 
 
 def check_probabilities(y_true: ArrayLike, y_proba: ArrayLike) -> tuple[BoolArray, Float64Array]:
@@ -259,13 +259,9 @@ def net_benefit(
 def threshold_counts(
     y_true: ArrayLike, y_proba: ArrayLike, thresholds: ArrayLike | None = None
 ) -> dict[str, Any]:
-    """Return tp, fp, tn and fn of acting from each of some probabilities on.
-
-    The thresholds are by default every probability that occurs, since nothing changes between
-    them; of more than 200, so many evenly spread ones.
-    """
+    """Return tp, fp, tn and fn of acting from each of some probabilities on."""
     y, p = check_probabilities(y_true, y_proba)
-    if thresholds is None:
+    if thresholds is None:  # all that occur, since nothing changes between them
         t = np.unique(p)
         t = t[np.unique(np.linspace(0, t.size - 1, min(t.size, _MOST)).round().astype(np.intp))]
     else:

@@ -54,9 +54,6 @@ class Difference(Interval):
     n_compared: int = 1
 
 
-# ------------------------------------------------------------------- independent samples
-
-
 def exact_interval(successes: int, trials: int, *, level: float = 0.95) -> Interval:
     """Return Clopper and Pearson's interval of a proportion, which covers at least `level`.
 
@@ -102,9 +99,6 @@ def normal_interval(value: float, variance: float, *, level: float = 0.95) -> In
     """Return an estimate with the interval of the normal distribution."""
     half = float(norm.ppf((1 + level) / 2) * np.sqrt(variance))
     return Interval(float(value), value - half, value + half, level)
-
-
-# ---------------------------------------------------------------------- cross-validation
 
 
 def fold_variance(scores: ArrayLike, ratio: float) -> float:
@@ -208,9 +202,6 @@ def _known(values: ArrayLike) -> Float64Array:
     return array[np.isfinite(array)]
 
 
-# ------------------------------------------------------------------ areas under the ROC curve
-
-
 def delong_variance(y_true: ArrayLike, y_score: ArrayLike) -> float:
     """Return DeLong's variance of an area under the curve; ``nan`` with one sample of a class.
 
@@ -278,9 +269,6 @@ def _shares_below(scores: Float64Array, values: Float64Array) -> Float64Array:
     """Return the share of some sorted scores that lies below each value, ties by half."""
     left, right = (np.searchsorted(scores, values, side) for side in ("left", "right"))
     return (left + right) / (2 * scores.size)
-
-
-# ------------------------------------------------------------------- several comparisons
 
 
 def paired_differences(

@@ -27,10 +27,7 @@ from ..metrics import move_prior
 
 
 def needed_features(model: Any) -> list[str]:
-    """Return the names of the features a model needs: those of its panel, and no others.
-
-    A model trained on thousands of features predicts from an assay that measures ten.
-    """
+    """Return the names of the features a model needs: those of its panel, and no others."""
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         raise InputError(
@@ -136,9 +133,8 @@ def predict_table(
     table : Table
         Samples; columns are found by their names.
     prevalence : float, "training" or mapping, optional
-        The class shares that labels and probabilities are for: the share of the positive class
-        of two, the shares of the training samples, or those given by class. By default those the
-        model's probabilities are made for, which are equal for the models of this package.
+        The class shares that labels and probabilities are for: that of the positive class of two,
+        those of the training samples, or all by class. By default those the model is made for.
     positive : str, optional
         The class whose share `prevalence` is, if it is a number; by default the second.
 

@@ -113,9 +113,6 @@ def outer_folds(table: Table, folds: int) -> int:
     return min(folds, smallest, n_groups)
 
 
-# --- the procedure, and the model it leaves
-
-
 def make_procedure(settings: Settings, table: Table) -> Any:
     """Build what is fitted in every fold; `must` and `ban` become penalty factors."""
     factors = penalty_factors(settings, table)
@@ -148,23 +145,15 @@ def values_of(table: Table, settings: Settings) -> Any:
 def complete(model: Any, table: Table, settings: Settings, values: Any) -> PanelPipeline:
     """Put logarithm and imputation in front of the fitted last step of a model.
 
-    The medians are those of all samples. A model of a table without gaps has them too, for
-    samples to come. The pipeline knows the features' names, and predicts from a data frame that
-    holds its panel alone.
+    A model of a table without gaps has medians too, for samples to come.
     """
     steps = [*first_steps(settings, table), ("impute", make_imputer().fit(values))]
     steps[0][1].feature_names_in_ = np.array(table.feature_names)
     return PanelPipeline([*steps, ("model", last_step(model))])
 
 
-# --- features by their names
-
-
 def penalty_factors(settings: Settings, table: Table) -> Float64Array | None:
-    """Return the penalty factors of a table's features; None where all are 1.
-
-    What is adjusted for is in every panel too, and `nested_evaluate` sees to that.
-    """
+    """Return the penalty factors of a table's features, of `must` and `ban`; None if all are 1."""
     names, adjusted = table.feature_names, table.covariate_columns
     must, ban = (columns_of(settings, table, role) for role in ("must", "ban"))
     for column in {*must, *adjusted}.intersection(ban):
@@ -213,11 +202,9 @@ def steering_notices(settings: Settings, table: Table) -> list[Notice]:
 
 
 def columns_of(settings: Settings, table: Table, role: str) -> list[int]:
-    """Return the numbers of the features that `must`, `ban` or `panel` names.
-
-    The name of a column that is adjusted for stands for all features made of it.
-    """
+    """Return the numbers of the features that `must`, `ban` or `panel` names."""
     places = {name: [place] for place, name in enumerate(table.feature_names)}
+    # the name of a column that is adjusted for stands for all features made of it
     for column, made in table.covariates.items():
         places.setdefault(column, [places[name][0] for name in made])
     roles = {column.column: column.role for column in table.roles}

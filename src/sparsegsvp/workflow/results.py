@@ -103,10 +103,7 @@ def panel_workbook(selection: Selection) -> bytes:
 
 
 def out_of_fold_csv(selection: Selection) -> str:
-    """Write every prediction of every repeat, each by a fit that has not seen the sample.
-
-    These are the predictions that all rates of the page come from.
-    """
+    """Write every prediction of every repeat: all rates of the page come from these."""
     frame, names = selection.evaluation.predictions, sample_names(selection.table)
     columns = {name: frame[name].tolist() for name in frame.columns}
     columns["sample"] = [names[i] for i in columns["sample"]]
@@ -205,13 +202,7 @@ class Selection:
         return str(self.document["verdict"]["answer"])
 
     def with_size(self, size: int) -> Selection:
-        """Return another rung of the ladder: its panel, model, scores and page, without a new run.
-
-        Parameters
-        ----------
-        size : int
-            One of ``ladder["size"]``.
-        """
+        """Return another rung of the ladder, without a new run; `size` is in ``ladder["size"]``."""
         sizes = list(self.evaluation.models)
         if size not in sizes:
             raise InputError(
@@ -311,18 +302,14 @@ class ComparedMethods:
         write_timings(folder, {**self.seconds, **fits})
 
 
-# --- folders
-
-
 @contextmanager
 def results_folder(
     path: str | os.PathLike[str], kind: Any, *, force: bool = False
 ) -> Iterator[Path]:
     """Open a folder for results that appears whole, at the end, or not at all.
 
-    `kind` is what will be written: its ``FILES`` are the names that may be replaced, with `force`,
-    and its ``NEEDS`` the modules that writing takes. What stands against it, files of others among
-    it, is found out before any work is done.
+    `kind` is what will be written: its ``FILES`` may be replaced, with `force`, and its ``NEEDS``
+    are the modules that writing takes. What stands against it is found out before any work.
     """
     for module in kind.NEEDS:
         if importlib.util.find_spec(module) is None:

@@ -92,25 +92,21 @@ def select_panel(
     n_features : int, optional
         Exactly this many features; by default as many as cross-validation finds worth it.
     groups : str or array-like of shape (n_samples,), optional
-        Patients or sites that must not be split between training and test: a column, or one
-        value per sample.
+        Patients or sites that are never split: a column, or one value per sample.
     batch : str, sequence of str, or mapping from name to array-like, optional
         Columns that say where or when samples were measured (plate, day, site), or such values
-        under their names. They are no features; whether they and the classes hang together, and
-        how the procedure does on a batch it has not seen, is audited.
+        under their names: no features, but audited.
     adjust : str or sequence of str, optional
-        Columns such as age and sex that are in the decision in every fold: what the panel adds to
-        them alone is shown on the same folds. They are counted in the size of the panel.
+        Columns such as age and sex that are in every panel, and counted in its size: what the
+        others add to them is shown.
     must, ban : str or sequence of str, optional
         Features that are in every panel, or in none, in every fold. ``"@file"`` stands for the
         names in a file, one in each line.
     panel : str or sequence of str, optional
-        Features of another panel, as `must` takes them: it is scored on the same folds, with the
-        paired difference to the selection. Its score flatters where it was chosen with these
-        samples.
+        Features of another panel, scored on the same folds, with the paired difference. Its
+        score flatters where it was chosen with these samples.
     test : like `data`, optional
-        An independent cohort with the same features and labels, on which the final model is
-        validated (`sparsegsvp.evaluation.validate_external`).
+        An independent cohort that the final model is validated on (`validate_external`).
     prevalence : float, optional
         Share of the positive class where the panel is to be used, for predictive values and
         decision curves; by default that of the samples they are measured on.
@@ -123,8 +119,7 @@ def select_panel(
     folds, repeats : int, default=5
         Outer folds and their repeats.
     permutations : int, default=99
-        Draws of the permutation test, which go on to 999 where 99 leave the answer open; 0 leaves
-        the test out.
+        Draws of the permutation test, up to 999 where 99 leave it open; 0 leaves it out.
     random_state : int, default=0
         Seed of all random choices.
     n_jobs : int, optional
@@ -196,43 +191,28 @@ class Run:
         table, settings = self.table, self.settings
         with locating(table.source):
             procedure, given = make_procedure(settings, table), columns_of(settings, table, "panel")
-        asked = settings.evaluation(table)
-        options: dict[str, Any] = {
-            "groups": table.groups,
-            "pos_label": table.positive_class,
-            "feature_names": table.feature_names,
-            "random_state": settings.random_state,
-            "n_jobs": n_jobs,
-        }
+        options: dict[str, Any] = {"groups": table.groups, "pos_label": table.positive_class}
+        options |= {"feature_names": table.feature_names, "n_jobs": n_jobs}
+        options |= {"random_state": settings.random_state, **settings.evaluation(table)}
         more = (settings.n_features,) if settings.n_features else ()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the result has them as flags
             evaluation = nested_evaluate(
-                procedure,
-                self.values,
-                table.labels,
-                batch=table.batches or None,
-                adjust=table.covariate_columns or None,
-                sizes=tuple(sorted({*SIZES, *more})),
-                progress=clock.progress,
-                **asked,
-                **options,
-            )
+                procedure, self.values, table.labels, batch=table.batches or None,
+                adjust=table.covariate_columns or None, sizes=tuple(sorted({*SIZES, *more})),
+                progress=clock.progress, **options,
+            )  # fmt: skip
             for stage, seconds in evaluation.seconds.items():
                 clock.seconds[_STAGES.get(stage, stage)] = seconds
             if not given:
                 return evaluation, None
             every = list(dict.fromkeys([*given, *table.covariate_columns]))
-            asked |= {"n_permutations": 0, "n_pairs": 0}
+            options |= {"n_permutations": 0, "n_pairs": 0}
             with clock.stage("given panel"):
                 other = nested_evaluate(
-                    only_with(procedure, every),
-                    self.values,
-                    table.labels,
+                    only_with(procedure, every), self.values, table.labels, **options,
                     progress=lambda _, done, total: clock.progress("given panel", done, total),
-                    **asked,
-                    **options,
-                )
+                )  # fmt: skip
         names = [table.feature_names[j] for j in given]
         return evaluation, GivenPanel(names, other, paired_difference(other, evaluation))
 
@@ -251,19 +231,12 @@ class Run:
                 described = describe_cohort(validation, source=cohort.source, digest=cohort.digest)
                 notices += [n for n in cohort.notices if n.code == "spelling"]
             document = build_document(
-                table,
-                replace(evaluation, model=model),
-                values=self.values,
+                table, replace(evaluation, model=model), values=self.values,
                 units=f"log2(max(x, {settings.floor:g}))" if settings.log2 else None,
-                settings=asdict(settings),
-                command=self.command,
-                seed=settings.random_state,
-                skipped=settings.skipped(table),
-                notices=notices,
-                cohort=described,
-                given=given,
+                settings=asdict(settings), command=self.command, seed=settings.random_state,
+                skipped=settings.skipped(table), notices=notices, cohort=described, given=given,
                 prevalence=settings.prevalence,
-            )
+            )  # fmt: skip
         return Selection(
             model, evaluation, validation, document, table, cohort, clock.seconds, self, given
         )
@@ -358,18 +331,10 @@ def compare_table(
     with warnings.catch_warnings(), clock.stage("comparison"):
         warnings.simplefilter("ignore")
         comparison = compare(
-            chosen,
-            values_of(table, settings),
-            table.labels,
-            possible,
-            groups=table.groups,
-            n_splits=outer_folds(table, settings.folds),
-            n_repeats=settings.repeats,
-            random_state=settings.random_state,
-            n_jobs=n_jobs,
-            cache=cache,
-            progress=clock.progress,
-        )
+            chosen, values_of(table, settings), table.labels, possible, groups=table.groups,
+            n_splits=outer_folds(table, folds), n_repeats=repeats, random_state=random_state,
+            n_jobs=n_jobs, cache=cache, progress=clock.progress,
+        )  # fmt: skip
     asked = {**asdict(settings), "sizes": possible, "methods": chosen}
     document = build_comparison(
         comparison, table, settings=asked, command=command, seed=settings.random_state
