@@ -36,14 +36,7 @@ _ONE_BY_ONE = 64  # features from which recursive elimination drops single ones
 class Baseline(SelectorMixin, BaseEstimator):
     """A selector that keeps the first ``n_features`` of an order of standardised features.
 
-    Parameters
-    ----------
-    kind : str
-        A name among `KINDS`, whose function makes the order, or "random panel".
-    n_features : int, default=10
-        Size of the panel.
-    random_state : int or None
-        Seed of the random panel.
+    ``kind`` is a name among `KINDS`, whose function makes the order, or "random panel".
     """
 
     def __init__(self, kind: str, n_features: int = 10, random_state: Any = None) -> None:
@@ -176,8 +169,7 @@ def _elastic_net(X: Float64Array, y: IntArray, size: int) -> IntArray:
     """Least squares with an l1 and an l2 penalty; correlated features stay together.
 
     Balanced, half of the penalty l1, on the indicators of the classes together. Going down from
-    the penalty at which the first feature enters, it stops where ``size`` have. Squares, since
-    they have an exact coordinate descent.
+    the penalty at which the first feature enters, it stops where ``size`` have.
 
     Zou, Hastie (2005), Regularization and variable selection via the elastic net, Journal of the
     Royal Statistical Society B 67(2), 301-320.
@@ -275,14 +267,9 @@ def default_methods() -> dict[str, Any]:
     forest = RandomForestClassifier(500, class_weight="balanced")
     boosting = GradientBoostingClassifier(subsample=0.5, max_features="sqrt")
     there = [kind for kind in KINDS if kind != "abess" or importlib.util.find_spec("abess")]
-    return {
-        "GSVPSVM": GSVPSVM(),
-        **{name: getattr(related, name)() for name in related.__all__},
-        "F test": SelectKBest(f_classif),
-        **{kind: Baseline(kind) for kind in there},
-        "random forest": importance(forest),
-        "gradient boosting": importance(boosting),
-    }
+    methods = {"GSVPSVM": GSVPSVM(), **{name: getattr(related, name)() for name in related.__all__}}
+    methods |= {"F test": SelectKBest(f_classif), **{kind: Baseline(kind) for kind in there}}
+    return methods | {"random forest": importance(forest), "gradient boosting": importance(boosting)}
 
 
 def method_names() -> dict[str, str]:
@@ -294,10 +281,8 @@ def method_names() -> dict[str, str]:
     >>> method_names()["F test"]
     'Features one by one, by analysis of variance (t-test).'
     """
-    lines = {}
-    for name, method in default_methods().items():
-        lines[name] = (KINDS.get(name, type(method)).__doc__ or "").strip().partition("\n")[0]
-    return lines | _LINES
+    texts = {n: KINDS.get(n, type(m)).__doc__ or "" for n, m in default_methods().items()}
+    return {name: text.strip().partition("\n")[0] for name, text in texts.items()} | _LINES
 
 
 def find_method(name: str) -> str:

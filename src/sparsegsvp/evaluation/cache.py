@@ -113,11 +113,7 @@ def run_pieces(
     progress: Progress | None = None,
     stage: str = "",
 ) -> Iterator[Any]:
-    """Yield ``function(*piece)`` for every piece, in their order, each computed on one thread.
-
-    Results depend neither on the number of workers (joblib's ``n_jobs``) nor on that of threads.
-    ``progress(stage, done, total)`` is called at the beginning and after each piece.
-    """
+    """Yield ``function(*piece)`` for every piece, in their order, each computed on one thread."""
     if progress is not None:
         progress(stage, 0, len(pieces))
     if min(effective_n_jobs(n_jobs), len(pieces)) > 1:

@@ -324,17 +324,14 @@ def _mean_variance(x: Float64Array, in_training: float) -> float:
 def _scale(
     centred: Float64Array, freedom: int, low: float, high: float, n_train: float
 ) -> tuple[float | None, float]:
-    """Ratio of a standard deviation to the nearest end of a range, and its p-value.
-
-    The variance of a variance depends on the tails: the kurtosis of the samples enters, or that
-    of the normal distribution where it is larger. Samples that do not vary at all are no proof.
-    """
+    """Ratio of a standard deviation to the nearest end of a range, and its p-value."""
     if freedom < _FEW - 1 or low <= 0:
         return None, 1.0
     sd = float(np.sqrt(centred @ centred / freedom))
     if low <= sd <= high or sd == 0.0:
         return (1.0 if sd else 0.0), 1.0
     factor = sd / (high if sd > high else low)
+    # the variance of a variance depends on the tails
     kurtosis = max(3.0, float(np.mean(centred**4) / np.mean(centred**2) ** 2))
     error = np.sqrt((kurtosis - 1) * (1 / freedom + 1 / n_train))
     return factor, float(2 * norm.sf(abs(2 * np.log(factor)) / error))
@@ -449,11 +446,7 @@ class BatchAudit(Record):
 
 
 def batch_folds(samples: Samples, values: NDArray[np.str_]) -> list[Fold]:
-    """Return the folds that leave each batch out where enough samples of each class are left.
-
-    Samples whose group has others in the test part are in neither part. More than 20 batches
-    are left out several at a time.
-    """
+    """Return the folds that leave each batch out where enough samples of each class are left."""
     lots = np.unique(values, return_inverse=True)[1]
     if lots.max() + 1 > _MOST:
         splits = list(GroupKFold(_MOST).split(lots, groups=lots))
@@ -464,7 +457,7 @@ def batch_folds(samples: Samples, values: NDArray[np.str_]) -> list[Fold]:
     ordered, groups = lots[samples.order], samples.groups
     for lot in range(int(lots.max()) + 1):
         test = samples.order[ordered == lot]
-        apart = ordered != lot
+        apart = ordered != lot  # samples whose group has others in the test part are in neither
         if groups is not None:
             apart &= ~np.isin(groups[samples.order], groups[test])
         train = samples.order[apart]
@@ -491,8 +484,8 @@ def audit_batch(
     unseen = unseen_batches(samples, member, names, folds, answers, ordinary, level)
     classes = tuple(str(label) for label in samples.classes)
     counts = tuple(tuple(row) for row in _counts(member, samples.codes).tolist())
-    told = (accuracy, shuffled, p_value, strength)
-    return BatchAudit(name, tuple(names.tolist()), classes, counts, *told, unseen)
+    known = (name, tuple(names.tolist()), classes, counts)
+    return BatchAudit(*known, accuracy, shuffled, p_value, strength, unseen)
 
 
 def _counts(member: IntArray, codes: IntArray) -> IntArray:
@@ -504,12 +497,9 @@ def _counts(member: IntArray, codes: IntArray) -> IntArray:
 def class_from_batch(
     samples: Samples, member: IntArray, rng: np.random.Generator
 ) -> tuple[float, float, float]:
-    """Return the accuracy of the batch alone, that of shuffled batches, and the p-value.
-
-    Groups that lie within batches are shuffled as a whole.
-    """
+    """Return the accuracy of the batch alone, that of shuffled batches, and the p-value."""
     codes, unit = samples.codes, np.argsort(samples.order)
-    if samples.groups is not None:
+    if samples.groups is not None:  # those that lie within batches are shuffled as a whole
         pairs = np.unique(np.stack([samples.groups, member]), axis=1).shape[1]
         if pairs == samples.groups.max() + 1 > member.max() + 1:
             unit = samples.groups

@@ -195,10 +195,7 @@ def possible_sizes(estimator: Any, sizes: Sequence[int], n_features: int) -> tup
 
 
 def tested_sizes(estimator: Any, n_features: int) -> tuple[int, ...]:
-    """Return the sizes whose best score is the permutation test's statistic; () without a path.
-
-    The size that is asked for, or else 1, 3 and 10, on top of features that are in every panel.
-    """
+    """Return the sizes whose best score is the permutation test's statistic; () without a path."""
     last = last_step(estimator)
     if not hasattr(last, "fit_path"):
         return ()
@@ -337,10 +334,7 @@ def panel_of(model: Any, n_features: int) -> tuple[int, ...] | None:
 
 
 def ranked_features(model: Any, n_features: int) -> IntArray:
-    """Return the input features a fitted estimator ranks, most important first.
-
-    In a pipeline the last ranking step comes first and earlier ones continue where it ends.
-    """
+    """Return the input features a fitted estimator ranks: first those that its last step ranks."""
     order: list[int] = []
     for step, columns in _trace(model, n_features):
         own = None if columns is None else _order(step)
@@ -350,10 +344,7 @@ def ranked_features(model: Any, n_features: int) -> IntArray:
 
 
 def exact_panel(model: Any, size: int, n_features: int) -> IntArray:
-    """Return exactly ``size`` features: a fitted estimator's panel, cut or filled by its order.
-
-    Fewer only when it ranks fewer.
-    """
+    """Return exactly ``size`` features: a fitted estimator's panel, cut or filled by its order."""
     order = ranked_features(model, n_features)
     own = selected_features(model, n_features)
     if own is None and not order.size:
