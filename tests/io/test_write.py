@@ -51,7 +51,7 @@ def test_a_file_is_replaced_whole_or_stays(tmp_path, monkeypatch):
     path.write_text("old")
     path.chmod(0o600)
     monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError(28, "disk full")))
-    with pytest.raises(OSError, match="disk full: .*a.txt"):
+    with pytest.raises(OSError, match=r"disk full: .*a\.txt"):
         write_atomic(path, "new")
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["a.txt"]
     monkeypatch.undo()

@@ -1,7 +1,4 @@
-"""Files and folders that appear whole or not at all: written beside, then renamed.
-
-A process that is killed leaves the old results or the new; the next puts back or removes the rest.
-"""
+"""Files and folders written beside and renamed: a kill leaves the old results or the new."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ import shutil
 import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from os import PathLike
 from pathlib import Path
 
 from .errors import InputError, listed, naming, option
@@ -18,7 +14,7 @@ from .errors import InputError, listed, naming, option
 _REPLACE = f"choose another name, or replace it with {option('force', True)}"
 
 
-def write_atomic(path: str | PathLike[str], content: str | bytes) -> Path:
+def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> Path:
     """Write a file whole or not at all, text as UTF-8; a device or a pipe is written to."""
     final = Path(os.path.realpath(path))  # a link stays
     data = content.encode() if isinstance(content, str) else content
@@ -39,12 +35,11 @@ def write_atomic(path: str | PathLike[str], content: str | bytes) -> Path:
 
 @contextmanager
 def whole_folder(
-    path: str | PathLike[str], *, owned: Collection[str] = (), force: bool = True
+    path: str | os.PathLike[str], *, owned: Collection[str] = (), force: bool = True
 ) -> Iterator[Path]:
     """Yield a hidden folder to fill, which takes the place of `path` unless the block raises.
 
-    A folder that holds other files, or folders with a slash at their end, than `owned` is refused,
-    and without `force` one that holds anything.
+    What stands there must be among `owned` (folders end in a slash), and `force` given.
     """
     final = Path(os.path.realpath(path))
     partial, before = _hidden(final), _hidden(final, "before")
@@ -65,7 +60,7 @@ def whole_folder(
             shutil.rmtree(left, ignore_errors=True)
 
 
-def prepare_output(path: str | PathLike[str], *, force: bool = False) -> None:
+def prepare_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Find out before the work whether a file can be written."""
     final = Path(os.path.realpath(path))
     with naming(path):
@@ -91,10 +86,9 @@ def _check_folder(final: Path, owned: Collection[str], force: bool) -> None:
                 if ".before-" in path.name and not final.exists():
                     os.rename(path, final)
                 shutil.rmtree(path, ignore_errors=True)
-    if not final.exists():
-        return
-    remedy, inside = "choose a new or empty folder", list(final.iterdir()) if final.is_dir() else []
-    if not final.is_dir():
+    what, remedy = "", "choose a new or empty folder"
+    inside = list(final.iterdir()) if final.is_dir() else []
+    if final.exists() and not final.is_dir():
         what = "this is a file, not a folder"
     elif foreign := {f"{p.name}/" if p.is_dir() else p.name for p in inside}.difference(owned):
         what = f"the folder holds other files ({listed(sorted(foreign), 3)})"
@@ -102,6 +96,5 @@ def _check_folder(final: Path, owned: Collection[str], force: bool) -> None:
         what, remedy = "the folder holds the results of an earlier run", _REPLACE
     elif os.path.ismount(final) or Path.cwd() == final:
         what = "a volume, or where you are, cannot be replaced as a whole"
-    else:
-        return
-    raise InputError(what, str(final), remedy)
+    if what:
+        raise InputError(what, str(final), remedy)
