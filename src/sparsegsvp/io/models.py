@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 
 from .errors import InputError, guarded, listed, locating, need
 from .files import write_atomic
-from .formats import existing_file
+from .text import existing_file
 
 # Loaders of skops (none of functions, methods, partials), and what they build besides our own.
 _LOADERS = "Json List Tuple Dict Slice DType NdArray Type RandomState Object"
