@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -50,7 +51,7 @@ def test_a_file_is_replaced_whole_or_stays(tmp_path, monkeypatch):
     path.write_text("old")
     path.chmod(0o600)
     monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError(28, "disk full")))
-    with pytest.raises(InputError, match=r"cannot be written .disk full"):
+    with pytest.raises(OSError, match=r"disk full: .*a\.txt"):
         write_atomic(path, "new")
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["a.txt"]
     monkeypatch.undo()
@@ -61,7 +62,7 @@ def test_a_file_is_replaced_whole_or_stays(tmp_path, monkeypatch):
     write_atomic(link, b"newer")
     assert link.is_symlink() and path.read_bytes() == b"newer"
     for bad in (tmp_path, tmp_path / "none" / "a.txt", tmp_path / ("x" * 300)):
-        with pytest.raises(InputError):
+        with pytest.raises(OSError, match=re.escape(str(bad))):
             write_atomic(bad, "x")
 
 
@@ -100,8 +101,11 @@ def test_results_are_replaced_whole_and_nothing_else_is_touched(tmp_path, monkey
         raise AssertionError
     assert (out / "mine.txt").read_text() == "mine"
     monkeypatch.chdir(out)
-    with pytest.raises(InputError, match="cannot be replaced as a whole"):
-        prepare_output(".", owned=(*OWNED, "mine.txt"))
+    with (
+        pytest.raises(InputError, match="cannot be replaced as a whole"),
+        whole_folder(".", owned=(*OWNED, "mine.txt")),
+    ):
+        raise AssertionError
 
 
 @pytest.mark.parametrize("k", [0, 1, 2])
@@ -156,7 +160,8 @@ def test_a_kill_leaves_the_old_results_or_the_new(tmp_path, where, left):
     assert done.returncode == -signal.SIGKILL
     if where != 1:
         assert marks(out) == whole(left)
-    prepare_output(out, force=True, owned=OWNED)
+    with pytest.raises(InputError), whole_folder(out, owned=OWNED, force=False):
+        raise AssertionError
     assert marks(out) == whole(left)
     with whole_folder(out, owned=OWNED) as folder:
         put(folder, "3")
@@ -182,7 +187,6 @@ def test_control_c_leaves_the_old_results(tmp_path):
 def test_output_is_tried_without_a_trace(tmp_path):
     path, out = tmp_path / "a.csv", tmp_path / "out"
     prepare_output(path)
-    prepare_output(out, owned=OWNED)
     assert not list(tmp_path.iterdir())
     path.write_text("1")
     with pytest.raises(InputError, match=r"there is such a file already.*force=True"):
@@ -190,14 +194,12 @@ def test_output_is_tried_without_a_trace(tmp_path):
     prepare_output(path, force=True)
     with whole_folder(out) as folder:
         put(folder, "1")
-    with pytest.raises(InputError, match="holds the results of an earlier run"):
-        prepare_output(out, owned=OWNED)
-    prepare_output(out, owned=OWNED, force=True)
+    for at, why in ((out, "holds the results of an earlier run.*force=True"), (path, "not a f")):
+        with pytest.raises(InputError, match=why), whole_folder(at, owned=OWNED, force=False):
+            raise AssertionError
     for bad in (path / "x", tmp_path / "none" / "x", tmp_path / ("x" * 300)):
-        with pytest.raises(InputError):
+        with pytest.raises(OSError, match=re.escape(str(bad))):
             prepare_output(bad)
-    with pytest.raises(InputError, match="a file, not a folder"):
-        prepare_output(path, owned=OWNED)
 
 
 # --- spreadsheets --------------------------------------------------------------------------

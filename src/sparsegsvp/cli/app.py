@@ -132,6 +132,7 @@ _ADVICE = dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "make room, or choose anot
 _ADVICE |= dict.fromkeys(
     (errno.EROFS, errno.EACCES, errno.EPERM), "choose a folder that you may write to"
 )
+_ADVICE |= dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "check that the folder exists")
 
 
 def _explain(error: BaseException, name: str) -> tuple[str, int]:

@@ -264,14 +264,9 @@ def default_methods() -> dict[str, Any]:
     forest = RandomForestClassifier(500, class_weight="balanced")
     boosting = GradientBoostingClassifier(subsample=0.5, max_features="sqrt")
     there = [kind for kind in KINDS if kind != "abess" or importlib.util.find_spec("abess")]
-    return {
-        "GSVPSVM": GSVPSVM(),
-        **{name: getattr(related, name)() for name in related.__all__},
-        "F test": SelectKBest(f_classif),
-        **{kind: Baseline(kind) for kind in there},
-        "random forest": importance(forest),
-        "gradient boosting": importance(boosting),
-    }
+    methods = {"GSVPSVM": GSVPSVM(), **{name: getattr(related, name)() for name in related.__all__}}
+    methods |= {"F test": SelectKBest(f_classif), **{kind: Baseline(kind) for kind in there}}
+    return methods | {"random forest": importance(forest), "gradient boosting": importance(boosting)}
 
 
 def method_names() -> dict[str, str]:

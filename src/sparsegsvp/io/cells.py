@@ -80,9 +80,8 @@ class Codes:
         texts = given.split(",") if isinstance(given, str) else given or ()
         self.given = frozenset(str(code).strip().lower() for code in texts) - {""}
         self.missing = MISSING | self.given
-        self.usual = self.missing.union(c.upper() for c in self.missing) | {
-            c.capitalize() for c in self.missing
-        }
+        cases = (str.lower, str.upper, str.capitalize)
+        self.usual = {case(code) for code in self.missing for case in cases}
         numbers = (float(code) for code in sorted(self.given) if looks_numeric(code))
         self.numbers = [value for value in numbers if math.isfinite(value)]
 
@@ -95,12 +94,14 @@ class Codes:
             return None
         return text
 
-    def kind(self, cell: Any) -> str:
-        """Say how a cell is written.
+    def column(self, role: str, cells: Sequence[Any]) -> list[str | None]:
+        """Read a column with a role; blanks around labels stay until they are counted."""
+        if role == "id":
+            return [as_label(cell) for cell in cells]
+        return [self.label(cell, strip=role != "target") for cell in cells]
 
-        "missing", "number" (stored as one, or without a mark), "." or "," (its decimal mark),
-        "grouped" (with other marks between thousands) or "text".
-        """
+    def kind(self, cell: Any) -> str:
+        """Say how a cell is written: "missing", "text" or one of `_FORMS`."""
         if isinstance(cell, int | float | Decimal | np.number | np.bool_):
             return "missing" if math.isnan(cell) else "number"
         if not isinstance(cell, str):
@@ -159,9 +160,8 @@ class Column:
     def may_be_thousands(self, mark: str) -> bool:
         """Whether marks stand before three digits only, beside whole numbers of three digits."""
         stored = self.values[~np.isnan(self.values)]
-        if not all(map(_THOUSANDS[mark].fullmatch, self.texts(mark))) or (
-            not three_decimals(stored).all()
-        ):
+        marked = all(map(_THOUSANDS[mark].fullmatch, self.texts(mark)))
+        if not marked or not three_decimals(stored).all():
             return False
         texts = self.texts("number") + [as_label(v) or "" for v in stored[stored % 1 == 0]]
         sizes = [abs(int(text)) for text in texts if _FORMS["number"].fullmatch(text)]
@@ -242,11 +242,7 @@ def make_numbers(
     *,
     strict: bool,
 ) -> tuple[str, str, str] | None:
-    """Make numbers of the columns at some places and of those to adjust for; text stays beside.
-
-    All cells are read by one decimal mark; `strict` refuses text. Returns the mark, and column and
-    text of a number, if it is in doubt because all numbers have three digits after it.
-    """
+    """Make numbers of columns, by one decimal mark; return it, a column and a text if in doubt."""
     columns: dict[int, Column] = {}
     for p in [p for p in places if frame.raw.get(p)]:
         column = Column(frame.names[p], column_of(frame.X, p), frame.raw[p], codes)
@@ -276,8 +272,6 @@ def make_numbers(
     three = all(_THOUSANDS[decimal].fullmatch(text) for _, _, text in marked)
     return marked[0] if marked and three and not told else None
 
-
-# --- features that share a name, and what is adjusted for ----------------------------------
 
 _COLLAPSE = {
     "mean": "the mean of each",
@@ -312,12 +306,8 @@ def collapse_names(frame: Frame, how: str | None) -> None:
 
 
 def append_covariates(frame: Frame, roles: Roles, codes: Codes) -> dict[str, tuple[str, ...]]:
-    """Make features of the columns to adjust for, after all other columns; return their names.
-
-    Numbers stay as they are; of a column of text there is a feature of 0 and 1 for each level but
-    the first. Its name says both levels, "sex=M vs F", so that a model which knows its features by
-    name can tell a level it never met.
-    """
+    """Make features of the columns to adjust for, after all other columns; return their names."""
+    # a feature's name says both levels, "sex=M vs F": a model can tell a level it never met
     made: dict[str, NDArray[np.float64]] = {}
     covariates: dict[str, tuple[str, ...]] = {}
     for column, cells in frame.adjust.items():
@@ -370,9 +360,6 @@ def append_covariates(frame: Frame, roles: Roles, codes: Codes) -> dict[str, tup
     return covariates
 
 
-# --- matrices ----------------------------------------------------------------------------
-
-
 def mark_missing(X: Any, values: Sequence[float], *, in_place: bool) -> tuple[Any, Counter[str]]:
     """Put NaN where a matrix holds one of some values; return it and how often each was met."""
     if sparse.issparse(X) and 0.0 in values:
@@ -385,9 +372,9 @@ def mark_missing(X: Any, values: Sequence[float], *, in_place: bool) -> tuple[An
                 data, in_place = data.copy(order="K"), True
             data[hit] = np.nan
             met[f"{value:g}"] += int(hit.sum())
-    return (
-        X._with_data(data, copy=False) if met and sparse.issparse(X) else data if met else X
-    ), met
+    if not met:
+        return X, met
+    return X._with_data(data, copy=False) if sparse.issparse(X) else data, met
 
 
 def column_slices(X: Any) -> Iterator[slice]:

@@ -23,7 +23,6 @@ from .roles import (
     REPEATS,
     ColumnRole,
     Facts,
-    Look,
     Role,
     Roles,
     look_of,
@@ -36,90 +35,58 @@ from .text import looks_numeric, names_in
 
 _PATIENT = "{text}: if they are one patient, name the patients as groups."
 _TOGETHER = "Keep the samples of each {name} together"
-# Severity, words, and the option that would see to it with the words for that.
+# Severity, the option that would see to it with the words for that, and what is said.
 NOTICES: dict[str, tuple[Severity, str, str, str]] = {
-    "patients": (
-        "serious",
+    "patients": ("serious", "group", _TOGETHER,
         "Column {names} has {levels} values in {n} samples. If they are patients, name it as the "
-        "groups: samples of one patient in training and in test make every score too good.",
-        "group", _TOGETHER,
-    ),
-    "batch column": (
-        "note",
+        "groups: samples of one patient in training and in test make every score too good."),
+    "batch column": ("note", "batch", "Audit {name} as a batch",
         "{names} looks like a batch and is left out. Name it as the batch to see whether the panel "
-        "tells batches rather than classes.",
-        "batch", "Audit {name} as a batch",
-    ),
-    "roles": (
-        "note",
+        "tells batches rather than classes."),
+    "roles": ("note", "drop", "Leave {name} out",
         "{names} {look} {words}. In a table of few or unlike columns {are} like the others; drop "
-        "what is not to be predicted from.",
-        "drop", "Leave {name} out",
-    ),
-    "leak": (
-        "serious",
+        "what is not to be predicted from."),
+    "leak": ("serious", "drop", "Leave {name} out",
         "The values of {names} tell the class of every sample: if this is the label under another "
-        "name, or was measured after it was known, drop it.",
-        "drop", "Leave {name} out",
-    ),
-    "leak: batch": (
-        "serious",
+        "name, or was measured after it was known, drop it."),
+    "leak: batch": ("serious", "", "",
         "Each value of {names} occurs in one class only: what is found may tell these apart rather "
-        "than the classes.", "", "",
-    ),
-    "repeats: ids": ("serious", _PATIENT, "group", _TOGETHER),
-    "repeats": ("serious", _PATIENT, "", ""),
-    "repeats: within": ("note", "{text}, within a group.", "", ""),
-    "repeats: across": ("serious", "{text} in different groups.", "", ""),
-    "identifiers": (
-        "serious",
+        "than the classes."),
+    "repeats: ids": ("serious", "group", _TOGETHER, _PATIENT),
+    "repeats": ("serious", "", "", _PATIENT),
+    "repeats: within": ("note", "", "", "{text}, within a group."),
+    "repeats: across": ("serious", "", "", "{text} in different groups."),
+    "identifiers": ("serious", "", "",
         "The identifiers in {names} are stored as numbers of more than 15 digits, of which the "
-        "last were lost: store them as text.", "", "",
-    ),
-    "thousands": (
-        "note",
+        "last were lost: store them as text."),
+    "thousands": ("note", "thousands", "Read {text} as {whole}",
         "All numbers with a mark have three digits after it, such as {text} in '{where}': it is "
-        "read as the decimal mark. If it separates thousands, say so with the option thousands.",
-        "thousands", "Read {text} as {whole}",
-    ),
-    "detection": (
-        "caution",
+        "read as the decimal mark. If it separates thousands, say so with the option thousands."),
+    "detection": ("caution", "", "",
         "Some values are marked as too low to be detected, or may be ({text}). They are treated as "
         "missing and filled with medians, which are too high for them, and whether a value could "
         "be measured may itself differ between the classes. If there are many, write a low number "
-        "in their place, such as half of the limit of detection.", "", "",
-    ),
-    "codes": (
-        "serious",
+        "in their place, such as half of the limit of detection."),
+    "codes": ("serious", "na", "Treat {name} as missing",
         "{text} in {where} lies far from all other values, as codes for missing values do. If it "
-        "is one, name it with the option na: as a number it decides everything.",
-        "na", "Treat {name} as missing",
-    ),
-    "raw": (
-        "caution",
+        "is one, name it with the option na: as a number it decides everything."),
+    "raw": ("caution", "log2", "Take logarithms",
         "The values reach {high:,.0f} and differ by orders of magnitude, as raw intensities and "
         "counts do. On that scale a few large values decide everything: take logarithms first, "
-        "with the option log2, unless you know better.",
-        "log2", "Take logarithms",
-    ),
-    "missing labels": ("note", "{text} left out.", "", ""),
-    "missing labels: code": (
-        "caution",
+        "with the option log2, unless you know better."),
+    "missing labels": ("note", "", "", "{text} left out."),
+    "missing labels: code": ("caution", "na", "Treat {name} as missing",
         "{names} is taken as a class. If it stands for a label that is missing, name it with the "
-        "option na.",
-        "na", "Treat {name} as missing",
-    ),
-    "spelling": (
-        "note",
+        "option na."),
+    "spelling": ("note", "", "",
         "Labels that differ in capitals, blanks or as 1 and 1.0 are taken as one class: {text}. If "
-        "they are different classes, give them different names.", "", "",
-    ),
+        "they are different classes, give them different names."),
 }  # fmt: skip
 
 
 def notice(kind: str, *values: Any, severity: Severity | None = None, **words: Any) -> Notice:
     """Return a notice of `NOTICES`; each of the values has an action of its own."""
-    usual, text, name, label = NOTICES[kind]
+    usual, name, label, text = NOTICES[kind]
     actions = [Action(name, v, label.format(name=v, **words)) for v in values] if name else []
     text = text.format(names=listed(values), **words)
     return Notice(kind.partition(":")[0], severity or usual, text, tuple(actions))
@@ -153,9 +120,6 @@ def check(
     frame.notices[:0] = _repeats(frame)
     frame.notices += _raw_intensities(frame.X, low, high)
     return positive
-
-
-# --- labels and groups -----------------------------------------------------------------
 
 
 def _check_labels(
@@ -225,9 +189,8 @@ def _check_groups(frame: Frame) -> None:
         what, remedy, where = "", "leave it out", ""
         if role in ("group", "batch") and None in cells:
             what, where = "a sample has no group", _place(frame, cells.index(None))
-            what = (
-                f"a sample has no value in column {quote(name)} ({option(role)})" if name else what
-            )
+            if name:
+                what = f"a sample has no value in column {quote(name)} ({option(role)})"
             remedy = "fill the cell, with a word such as unknown if need be"
         elif role == "batch" and len(set(cells)) == 1:
             what = f"column {quote(name)} ({option(role)}) has only the value {quote(cells[0])}"
@@ -242,8 +205,6 @@ def _place(frame: Frame, row: int) -> str:
     named = frame.lines is None and frame.text.get("id")
     return f"sample {quote(frame.name_of(row))}" if named else frame.row(row)
 
-
-# --- roles -----------------------------------------------------------------------------
 
 _MANY = 50  # features above which a table may be wide
 _PER_LOOK = 4  # other features for each that looks clinical or technical
@@ -277,9 +238,7 @@ def _assign_roles(frame: Frame, roles: Roles, target: str | None, first: str) ->
         raise InputError(what, remedy=remedy)
     odd = [n for n in names if n in keep and (look_of(n) or names_samples(n))]
     frame.roles += [ColumnRole(name, "feature", "kept as asked") for name in odd]
-    looks: dict[int, Look | None] = {
-        i: k for i, k in looks_of(names).items() if names[i] not in keep
-    }
+    looks = {i: look for i, look in looks_of(names).items() if names[i] not in keep}
     whole = whole_columns(frame.X)
     others = np.delete(whole, list(looks))
     share = float(others.mean()) if len(others) else 0.0
@@ -336,9 +295,8 @@ def _notice_roles(frame: Frame, given: dict[Facts, tuple[str, str]]) -> Iterator
     plain = {c.name: c.look for c, (role, why) in given.items() if role == "feature" and why}
     if plain:
         kinds = [look for look in plain.values() if look is not None]
-        look, are = (
-            ("looks", "it is a feature") if len(plain) == 1 else ("look", "they are features")
-        )
+        alone = len(plain) == 1
+        look, are = f"look{'s' * alone}", "it is a feature" if alone else "they are features"
         severity: Severity = "caution" if any(k.role == "ignored" for k in kinds) else "note"
         words = " or ".join(dict.fromkeys(kind.words for kind in kinds))
         yield notice("roles", *plain, severity=severity, look=look, are=are, words=words)
@@ -405,15 +363,8 @@ def _holds_text(frame: Frame, names: list[str]) -> InputError:
     return InputError(what, remedy=remedy)
 
 
-# --- samples and numbers ---------------------------------------------------------------
-
-
 def _repeats(frame: Frame) -> Iterator[Notice]:
-    """Say which identifiers and which rows occur again.
-
-    A sample and its copy on both sides of a split make every score too good. Groups keep
-    copies together, unless they are in different groups.
-    """
+    """Say which identifiers and rows occur again: a copy across a split makes scores too good."""
     ids, groups = frame.text.get("id"), frame.text.get("group")
     rows = [_row_digest(frame.X, i) for i in range(len(frame) if frame.names else 0)]
     named = [c.column for c in frame.roles if c.role == "id" and c.column]

@@ -16,26 +16,15 @@ import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from .._notices import Action, Notice
 from .cells import Codes, as_label, spelling_key
-from .errors import (
-    InputError,
-    did_you_mean,
-    guarded,
-    listed,
-    locating,
-    need,
-    option,
-    quote,
-    suggestion,
-)
+from .errors import InputError, guarded, listed, locating, need, option, quote, suggestion
 from .frame import Frame, Labels, collect, from_anndata, from_pandas, refuse_duplicates
 from .geo import is_series_matrix, read_series_matrix
-from .text import UNPACKED_BYTES, ReadOptions, Rows, open_delimited, skip_titles
+from .text import UNPACKED_BYTES, ReadOptions, Rows, open_delimited, shown_name, skip_titles
 
 _AGAIN = "write it again"
 _RATIO = 500  # numbers of eight bytes that are nearly all zero shrink further than text does
@@ -43,21 +32,14 @@ _RATIO = 500  # numbers of eight bytes that are nearly all zero shrink further t
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: what messages call it, how it is recognised, and how it is read.
-
-    `suffixes` are in lower case; ``.gz`` after them is looked through; `recognise`, if there is
-    one, has to say yes to the file's content too. One of the two readers is needed:
-    ``rows(path, options)`` opens a file as rows of cells, ``read(path, options, verbatim)`` gives a
-    `Frame`, in which the columns asked for stay as written. `layers` is whether a file holds
-    several matrices.
-    """
+    """A file format: what messages call it, how it is recognised, and one way to read it."""
 
     name: str
-    suffixes: tuple[str, ...]
+    suffixes: tuple[str, ...]  # in lower case; ``.gz`` after them is looked through
     rows: Callable[[Path, ReadOptions], AbstractContextManager[Rows]] | None = None
     read: Callable[[Path, ReadOptions, Collection[str] | None], Frame] | None = None
-    layers: bool = False
-    recognise: Callable[[Path], bool] | None = None
+    layers: bool = False  # whether a file holds several matrices
+    recognise: Callable[[Path], bool] | None = None  # by its content too
 
 
 def read_frame(file: Path, options: ReadOptions, verbatim: Collection[str] | None = ()) -> Frame:
@@ -118,30 +100,6 @@ def read_labels(file: Path, on: str | None, target: str | None, options: ReadOpt
     return Labels(columns, rows, on, target, source)
 
 
-def shown_name(path: str | PathLike[str]) -> str:
-    """Return a file's name as text that can be written anywhere, whatever bytes it is of."""
-    return os.fsencode(Path(path).name).decode("utf-8", "replace")
-
-
-def existing_file(path: str | PathLike[str]) -> Path:
-    """Return the path of a file with something in it."""
-    file, remedy = Path(path), "check the path"
-    try:
-        if file.is_dir():
-            what, remedy = "this is a folder", "name the file in it"
-        elif file.stat().st_size:
-            return file
-        else:
-            what = "the file is empty"
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        what, folder = "there is no such file", file.parent
-        there = sorted(p.name for p in folder.iterdir() if p.is_file()) if folder.is_dir() else []
-        remedy = did_you_mean(file.name, there) or remedy
-    except OSError as error:
-        what = f"it cannot be opened ({error.strerror})"
-    raise InputError(what, where=str(file), remedy=remedy)
-
-
 def _check_size(size: int, path: Path, ratio: int) -> None:
     """Refuse what takes more memory than there is, or than a file of this size can hold."""
     try:
@@ -156,8 +114,6 @@ def _check_size(size: int, path: Path, ratio: int) -> None:
             remedy="write it without compression, or read it on a larger machine",
         )
 
-
-# --- Excel -----------------------------------------------------------------------------
 
 _MOST_ROWS, _MOST_LETTERS = 1_048_576, 3
 _CELL = re.compile(rb'<(?:\w+:)?(?:row|c)\b[^>]*?\br="([A-Z]{0,9})([0-9]{1,19})"')
@@ -241,9 +197,6 @@ def _check_workbook(path: Path) -> None:
                     rest = block[block.rfind(b"<") :]
 
 
-# --- Parquet ---------------------------------------------------------------------------
-
-
 def _read_parquet(path: Path, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
     pa, pq = need("pyarrow", "cli"), need("pyarrow.parquet", "cli")
     try:
@@ -259,9 +212,6 @@ def _read_parquet(path: Path, options: ReadOptions, verbatim: Collection[str] | 
     table.validate(full=True)
     frame = from_pandas(table.to_pandas(use_threads=False))
     return replace(frame, kind="Parquet", samples="either")
-
-
-# --- AnnData ---------------------------------------------------------------------------
 
 
 def _read_h5ad(path: Path, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
@@ -336,8 +286,7 @@ FORMATS = (
 )
 
 
-# --- writing ---------------------------------------------------------------------------
-
+_SAVED = re.compile(rb"(<dcterms:modified[^>]*>)[^<]*")  # when, as openpyxl writes it
 # Characters that XML cannot hold.
 _UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -357,12 +306,7 @@ def workbook(sheets: Mapping[str, tuple[Sequence[str], Sequence[Sequence[Any]]]]
     book.save(written)
     with zipfile.ZipFile(written) as source, zipfile.ZipFile(content, "w") as target:
         for entry in source.infolist():
-            # openpyxl writes the time of saving
-            data = re.sub(
-                rb"(<dcterms:modified[^>]*>)[^<]*",
-                rb"\g<1>1980-01-01T00:00:00Z",
-                source.read(entry),
-            )
+            data = _SAVED.sub(rb"\g<1>1980-01-01T00:00:00Z", source.read(entry))
             target.writestr(zipfile.ZipInfo(entry.filename), data, zipfile.ZIP_DEFLATED)  # of 1980
     return content.getvalue()
 

@@ -170,9 +170,6 @@ def refuse_duplicates(
         raise InputError(what, remedy=remedy)
 
 
-# --- rows of cells -----------------------------------------------------------------------
-
-
 def collect(open_rows: OpenRows, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
     """Make a frame of rows of cells; those of the columns and rows asked for stay as written."""
     keep: set[int] = set()
@@ -280,9 +277,6 @@ def _suspects(frame: Frame) -> set[int]:
     return beside.union(marked[:3] if frame.doubtful else ())
 
 
-# --- data in memory ----------------------------------------------------------------------
-
-
 def from_pandas(data: Any) -> Frame:
     """Make a frame of a pandas data frame; its index names the samples unless it counts."""
     from pandas.api import types
@@ -364,9 +358,6 @@ def _of_features(X: Any, names: Sequence[Any], kind: str) -> Frame:
     return Frame(named, X, {}, kind, all_features=True)
 
 
-# --- which way a table lies, and labels of a second file -----------------------------------
-
-
 @dataclass(frozen=True)
 class Labels:
     """Labels in a second file: its columns, and the row of each identifier."""
@@ -381,11 +372,7 @@ class Labels:
 def stand_up(
     frame: Frame, roles: Roles, options: ReadOptions, labels: Labels | None
 ) -> tuple[Frame, Roles]:
-    """Return the frame with samples in rows, and the roles.
-
-    Samples are in rows unless the names a caller gave are in the first column and not in the
-    header (a target, features of a model), or the other way round (identifiers).
-    """
+    """Return the frame with samples in rows, and the roles."""
     turn, notes = options.transpose or frame.samples == "columns", list[str]()
     if options.transpose is None and frame.samples == "either" and len(frame.names) > 1:
         if why := _why_turned(frame, roles, labels):
@@ -467,7 +454,7 @@ def _name_samples(frame: Frame, roles: Roles, labels: Labels | None) -> set[int]
     if roles.id is not None:
         note = "the first column has no name and was left out, as names of rows"
         frame.notes += [note] if unnamed and roles.id != header[0] else []
-        frame.text["id"] = as_text("id", _named_cells(frame, header, roles.id, "id"), Codes())
+        frame.text["id"] = [*map(as_label, _named_cells(frame, header, roles.id, "id"))]
         return {0} if unnamed else set()
     if frame.ids is not None:
         if frame.id_name in (*roles.named().values(), *header):
@@ -524,16 +511,6 @@ def join(frame: Frame, labels: Labels) -> None:
         frame.beside[name] = [None if row is None else cells[row] for row in rows]
 
 
-# --- the columns that a caller named -------------------------------------------------------
-
-
-def as_text(role: str, cells: Sequence[Any], codes: Codes) -> list[str | None]:
-    """Return cells of a column with a role; blanks around labels stay until they are counted."""
-    if role == "id":
-        return [as_label(cell) for cell in cells]
-    return [codes.label(cell, strip=role != "target") for cell in cells]
-
-
 def pick_columns(
     frame: Frame, roles: Roles, options: ReadOptions, labels: Labels | None, codes: Codes
 ) -> tuple[str, str, str] | None:
@@ -566,7 +543,7 @@ def pick_columns(
             values = np.full(len(frame), np.nan)
             columns.append(Column(name, values, dict(enumerate(cells)), codes))
         else:
-            frame.text[role] = as_text(role, cells, codes)
+            frame.text[role] = codes.column(role, cells)
     if roles.group in roles.batch:
         frame.text[f"batch:{roles.group}"] = frame.text["group"]
     for name in roles.drop:

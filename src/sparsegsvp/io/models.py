@@ -11,7 +11,7 @@ import importlib
 import io
 import json
 import zipfile
-from collections.abc import Iterator
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,9 @@ from sklearn.pipeline import Pipeline
 
 from .errors import InputError, guarded, listed, locating, need
 from .files import write_atomic
-from .formats import existing_file
+from .text import existing_file
 
-# Which of skops' loaders are used (none of functions, methods, partials, constructors), and which
-# types they may build besides our own.
+# Loaders of skops (none of functions, methods, partials), and what they build besides our own.
 _LOADERS = "Json List Tuple Dict Slice DType NdArray Type RandomState Object"
 _TYPES = {
     "builtins": "str int float bool NoneType list tuple dict slice",
@@ -69,14 +68,12 @@ def save_model(model: Any, path: str | PathLike[str]) -> Path:
     """
     skops = need("skops.io", "persist")
     with locating(str(path)), guarded("a model that can be saved"):
-        _check_model(model)
-        archive = zipfile.ZipFile(io.BytesIO(skops.dumps(model)))
-        schema = json.loads(archive.read("schema.json"))
-        _refuse_foreign(schema, "use names instead of functions for parameters such as scoring")
+        archive = zipfile.ZipFile(io.BytesIO(skops.dumps(_checked(model))))
+        schema, nodes = _read_schema(archive, "give names instead of functions, as for scoring")
     ids: dict[Any, int] = {}
     files: dict[str, str] = {}
     # skops names parts after their addresses in memory: rename them by order of appearance
-    for node in _nodes(schema):
+    for node in nodes:
         if "__id__" in node:
             node["__id__"] = ids.setdefault(node["__id__"], len(ids))
         if "file" in node:
@@ -115,32 +112,22 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
     with locating(str(path)), guarded("a model"):
         data = file.read_bytes()
         archive = zipfile.ZipFile(io.BytesIO(data))
-        size = sum(entry.file_size for entry in archive.infolist())
-        if size > max_bytes:
+        if (size := sum(entry.file_size for entry in archive.infolist())) > max_bytes:
             what = f"it would unpack to {size >> 20} MB, more than {max_bytes >> 20} MB"
             raise InputError(what, remedy="raise max_bytes if you know who made it")
-        schema = json.loads(archive.read("schema.json"))
-        _refuse_foreign(schema, "do not use it unless you know who made it")
+        _read_schema(archive, "do not use it unless you know who made it")
         # all types were checked; skops asks for those that it does not know itself
-        model = skops.loads(data, trusted=skops.get_untrusted_types(data=data))
-        _check_model(model)
-    return model
+        return _checked(skops.loads(data, trusted=skops.get_untrusted_types(data=data)))
 
 
-def _nodes(part: Any) -> Iterator[dict[str, Any]]:
-    """Walk every node of a schema."""
-    if isinstance(part, dict):
-        if "__loader__" in part:
-            yield part
-        part = list(part.values())
-    for inner in part if isinstance(part, list) else ():
-        yield from _nodes(inner)
-
-
-def _refuse_foreign(schema: Any, remedy: str) -> None:
-    """Refuse types that no model of this package has, and what other loaders would build."""
-    foreign = set()
-    for node in _nodes(schema):
+def _read_schema(archive: zipfile.ZipFile, remedy: str) -> tuple[Any, list[dict[str, Any]]]:
+    """Return a schema and its nodes; refuse types that no model has, and other loaders."""
+    parts, foreign = [json.loads(archive.read("schema.json"))], set()
+    for part in parts:  # which grows
+        inner = part.values() if isinstance(part, dict) else part
+        parts += inner if isinstance(part, dict | list) else ()
+    nodes = [part for part in parts if isinstance(part, dict) and "__loader__" in part]
+    for node in nodes:
         loader, module, name = (str(node.get(f"__{k}__")) for k in ("loader", "module", "class"))
         fits = name in _TYPES.get(module, "").split() or _is_ours(module, name)
         if not fits or loader.removesuffix("Node") not in _LOADERS.split():
@@ -148,27 +135,26 @@ def _refuse_foreign(schema: Any, remedy: str) -> None:
     if foreign:
         what = f"it holds types that are not part of a model: {listed(sorted(foreign), limit=100)}"
         raise InputError(what, remedy=remedy)
+    return parts[0], nodes
 
 
 def _is_ours(module: str, name: str) -> bool:
     """Whether a name is an estimator or a record that a module of this package defines."""
-    if module.partition(".")[0] != __name__.partition(".")[0]:
-        return False
-    try:
-        cls = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError):
-        return False
+    cls: Any = None
+    if module.partition(".")[0] == __name__.partition(".")[0]:
+        with suppress(ImportError, AttributeError):
+            cls = getattr(importlib.import_module(module), name)
     if not isinstance(cls, type) or cls.__module__ != module:
         return False  # what a module imported from elsewhere is there, too
-    return (
-        issubclass(cls, BaseEstimator) or dataclasses.is_dataclass(cls) or hasattr(cls, "_fields")
-    )
+    record = dataclasses.is_dataclass(cls) or hasattr(cls, "_fields")
+    return record or issubclass(cls, BaseEstimator)
 
 
-def _check_model(model: Any) -> None:
+def _checked(model: Any) -> Any:
     """Refuse what is neither an estimator of this package nor a pipeline that ends in one."""
     last = model.steps[-1][1] if isinstance(model, Pipeline) and model.steps else model
     module, name = type(last).__module__, type(last).__qualname__
     if not isinstance(last, BaseEstimator) or not _is_ours(module, name):
         remedy = "give an estimator of this package or a Pipeline that ends in one"
         raise InputError(f"a {module}.{name} is not a model of sparsegsvp", remedy=remedy)
+    return model

@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Literal, get_args
+from typing import Literal
 
 from .errors import InputError, option, quote
 from .text import looks_numeric
@@ -149,8 +149,6 @@ def stem_of(name: str) -> str:
     return re.sub(r"\d+", "#", name)
 
 
-# --- what a caller asks for ----------------------------------------------------------------
-
 IS, VERSUS = "=", " vs "  # in the name of a feature that is a level of a column
 
 
@@ -235,8 +233,6 @@ def columns_behind(features: Iterable[str], there: Collection[str]) -> tuple[str
     return tuple(behind)
 
 
-# --- roles -------------------------------------------------------------------------------
-
 _FEW_LEVELS = 12  # different texts of a column that sorts samples rather than naming them
 REPEATS = "repeats, as patients do"
 
@@ -255,11 +251,7 @@ class Facts:
 
 
 def role_of(c: Facts, wide: bool, fractions: bool, nameless: bool) -> tuple[str, str]:
-    """Return the role of a column and why: that of the first rule that fits.
-
-    `wide` and `fractions` are whether the table is wide and holds fractions, `nameless` whether
-    its samples have no names yet. Text in a small table is "refused".
-    """
+    """Return the role of a column and why, by the first rule that fits; or "refused"."""
     unique, repeated = c.levels == c.n > 2, 2 < c.levels < c.n
     sample, person = names_samples(c.name), names_people(c.name)
     look, looks = ("", "") if c.look is None else (c.look.role, f"looks {c.look.words}")
@@ -280,22 +272,6 @@ def role_of(c: Facts, wide: bool, fractions: bool, nameless: bool) -> tuple[str,
     )
     return next(((role, reason) for fits, role, reason in rules if fits), ("feature", ""))
 
-
-def role_lines(roles: Sequence[ColumnRole], n_features: int) -> list[dict[str, Any]]:
-    """Return the roles as JSON holds them: columns of one role and reason together."""
-    grouped: dict[tuple[Role, str], list[str]] = {}
-    for column in sorted(roles, key=lambda column: get_args(Role).index(column.role)):
-        grouped.setdefault((column.role, column.reason), []).append(column.column)
-    lines: list[dict[str, Any]] = [
-        {"role": role, "columns": names, "count": len(names), "reason": reason}
-        for (role, reason), names in grouped.items()
-    ]
-    rest = n_features - sum(line["count"] for line in lines if line["role"] == "feature")
-    plain = {"role": "feature", "columns": [], "count": rest, "reason": "numbers"}
-    return [*lines, plain] if rest else lines
-
-
-# --- columns that may hold the classes -----------------------------------------------------
 
 _LIKELY = re.compile(
     r"class|label|target|diagnos|disease|status|outcome|condition|response|type|subtype|group"
@@ -344,8 +320,6 @@ def candidates(columns: Mapping[str, Sequence[str | None]], rows: bool = False) 
     return [candidate for _, candidate in ranked]
 
 
-# --- the class of interest -----------------------------------------------------------------
-
 _OF_INTEREST = """1 + abnormal active affected bad cancer carcinoma case cases dead death died
     disease diseased event failure ill infected malignant metastasis metastatic mutant patient
     patients poor pos positive present progression recurrence relapse relapsed resistant responder
@@ -377,12 +351,9 @@ def guess_positive(classes: Sequence[str]) -> str:
     ('ER+', 'B')
     """
     words = [set(re.findall(r"[a-z]+|[0-9]+|[+-]$", name.lower().strip())) for name in classes]
-    compared = [not found.isdisjoint(_OF_COMPARISON.split()) for found in words]
-    wanted = [
-        not found.isdisjoint(_OF_INTEREST.split()) and not other
-        for found, other in zip(words, compared)
-    ]
-    for marks in (wanted, [not c for c in compared]):
+    others = [w.isdisjoint(_OF_COMPARISON.split()) for w in words]
+    wanted = [o and not w.isdisjoint(_OF_INTEREST.split()) for w, o in zip(words, others)]
+    for marks in (wanted, others):
         if marks.count(True) == 1:
             return classes[marks.index(True)]
     return classes[-1]

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,19 +28,10 @@ from .._notices import Notice
 from .cells import Codes, append_covariates, as_label, collapse_names, mark_missing, spelling_key
 from .checks import check, note_values, notice
 from .errors import InputError, guarded, listed, locating, one_line, option, quote
-from .formats import existing_file, read_frame, read_labels, shown_name, stored_matrix
-from .frame import (
-    Frame,
-    Labels,
-    as_text,
-    from_anndata,
-    from_matrix,
-    from_pandas,
-    pick_columns,
-    stand_up,
-)
-from .roles import IS, VERSUS, Candidate, ColumnRole, Roles, candidates, guess_positive, role_lines
-from .text import ReadOptions
+from .formats import read_frame, read_labels, stored_matrix
+from .frame import Frame, Labels, from_anndata, from_matrix, from_pandas, pick_columns, stand_up
+from .roles import IS, VERSUS, Candidate, ColumnRole, Role, Roles, candidates, guess_positive
+from .text import ReadOptions, existing_file, shown_name
 
 
 @dataclass(frozen=True)
@@ -143,7 +134,16 @@ class Table:
 
     def role_lines(self) -> list[dict[str, Any]]:
         """Return role, columns, count and reason, for each role and reason that there is."""
-        return role_lines(self.roles, int(self.X.shape[1]))
+        grouped: dict[tuple[Role, str], list[str]] = {}
+        for column in sorted(self.roles, key=lambda column: get_args(Role).index(column.role)):
+            grouped.setdefault((column.role, column.reason), []).append(column.column)
+        rest = int(self.X.shape[1]) - sum(len(n) for (r, _), n in grouped.items() if r == "feature")
+        lines: list[dict[str, Any]] = [
+            {"role": role, "columns": names, "count": len(names), "reason": reason}
+            for (role, reason), names in grouped.items()
+        ]
+        plain = {"role": "feature", "columns": [], "count": rest, "reason": "numbers"}
+        return [*lines, plain] if rest else lines
 
     def describe(self) -> dict[str, Any]:
         """Return all but the numbers, labels and names, as JSON can hold it."""
@@ -222,11 +222,10 @@ def read_table(
         A second file with the labels (and groups), matched by identifier, and the column of
         identifiers in it; in the table too, unless `id` says otherwise.
     transpose : bool or None, default=None
-        Whether features are in rows: the first column names them and the header the samples.
-        `target`, `group` and `drop` are then names of rows. None finds out: they are if `target`
-        or most of `features` name rows, or the identifiers of `labels` columns. They always are
-        in a series matrix of GEO, where `target`, `id` and `group` name what the file says of its
-        samples, such as "title" or the key of a characteristic.
+        Whether features are in rows, which `target`, `group` and `drop` then name. None finds
+        out: they are if `target` or most of `features` name rows, or the identifiers of `labels`
+        columns. They always are in a series matrix of GEO, where `target`, `id` and `group` name
+        what it says of its samples, such as "title" or the key of a characteristic.
     na : str, sequence of str or None, default=None
         More codes for missing values, such as "n.m." or -999; a text with commas has several.
         In columns of numbers the usual ones, in capitals or not, are known: NA, N/A, n.a., NaN,
@@ -296,11 +295,7 @@ def make_table(
     source: str = "",
     **options: Any,
 ) -> Table:
-    """Make a checked table of whatever holds the data.
-
-    Data in memory are treated as a file with the same content would be: columns without
-    another role are features, text in them is refused, samples without a label and features
-    without a value are left out, and the record says so.
+    """Make a checked table of whatever holds the data, as `read_table` does of a file.
 
     Parameters
     ----------
@@ -317,14 +312,12 @@ def make_table(
     source : str, default=""
         What to call data in memory; "data frame" and the like by default.
     **options
-        Those of `read_table`: all of them for a file, and for data in memory all but those that
-        say how a file is read.
+        Those of `read_table`; for data in memory all but those that say how a file is read.
 
     Returns
     -------
     Table
-        The same as if the data had been written to a file and read, but for `source`,
-        `digest` and the wording of `record`.
+        As if read from a file, but for `source`, `digest` and the wording of `record`.
 
     Examples
     --------
@@ -390,7 +383,7 @@ def make_table(
             if len(cells) != len(frame):
                 what = f"{option(name)} has {len(cells)} values for {len(frame)} samples"
                 raise InputError(what, remedy="give one for each row")
-            frame.text[role] = as_text(role, cells, codes)
+            frame.text[role] = codes.column(role, cells)
     target = str(getattr(y, "name", None) or "y") if y is not None else roles.target
     positive, log2 = as_label(options.get("positive")), bool(options.get("log2"))
     return _table_of(frame, roles, reading, None, source, positive, log2, target=target)
@@ -502,9 +495,6 @@ def _digest_of(frame: Frame) -> str:
     return digest.hexdigest()
 
 
-# --- another cohort ----------------------------------------------------------------------
-
-
 def check_cohort(cohort: Table, table: Table) -> Table:
     """Refuse a cohort that is the training table, or has labels which that table lacks."""
     if cohort.digest == table.digest:
@@ -536,8 +526,6 @@ def known_labels(cohort: Table, known: Sequence[str], source: str) -> Table:
     record, notices = (*cohort.record, said), (*cohort.notices, notice)
     return replace(cohort, y=y, record=record, notices=notices)
 
-
-# --- what may be the target; a preview -----------------------------------------------------
 
 _SHOWN = 8  # rows, and columns of each, that are shown
 _CANDIDATES = 30
@@ -639,9 +627,8 @@ def preview_table(
         )  # fmt: skip
         answer = json.loads(done.stdout.strip().rpartition("\n")[2] or "null")
     except subprocess.TimeoutExpired:
-        raise InputError(
-            f"reading it takes more than {seconds:g} seconds", source, remedy
-        ) from None
+        what = f"reading it takes more than {seconds:g} seconds"
+        raise InputError(what, source, remedy) from None
     if answer is None:
         what = "reading it ended the process that read it, or took more memory than there is"
         raise InputError(what, source, remedy)

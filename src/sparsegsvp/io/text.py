@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from .._notices import Notice
-from .errors import InputError, error_text, locating, one_line, option, quote
+from .errors import InputError, did_you_mean, error_text, locating, one_line, option, quote
 
 _SEPARATORS = {"\t": "tab", ";": "semicolon", "|": "pipe", ",": "comma", " ": "white space"}
 _BLOCK = 1 << 20
@@ -80,7 +80,28 @@ class Rows:
 OpenRows = Callable[[], AbstractContextManager[Rows]]
 
 
-# --- compression and encoding ----------------------------------------------------------
+def shown_name(path: str | os.PathLike[str]) -> str:
+    """Return a file's name as text that can be written anywhere, whatever bytes it is of."""
+    return os.fsencode(Path(path).name).decode("utf-8", "replace")
+
+
+def existing_file(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a file with something in it."""
+    file, remedy = Path(path), "check the path"
+    try:
+        if file.is_dir():
+            what, remedy = "this is a folder", "name the file in it"
+        elif file.stat().st_size:
+            return file
+        else:
+            what = "the file is empty"
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        what, folder = "there is no such file", file.parent
+        there = sorted(p.name for p in folder.iterdir() if p.is_file()) if folder.is_dir() else []
+        remedy = did_you_mean(file.name, there) or remedy
+    except OSError as error:
+        what = f"it cannot be opened ({error.strerror})"
+    raise InputError(what, where=str(file), remedy=remedy)
 
 
 @contextmanager
@@ -144,9 +165,6 @@ def _blocks(raw: BinaryIO, most: int) -> Iterator[bytes]:
         yield block
 
 
-# --- rows of cells ---------------------------------------------------------------------
-
-
 def split_lines(lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:
     """Yield (number of the first line, cells) for each row; rows of empty cells are passed over."""
     started: deque[str] = deque(maxlen=1)  # the line that a row begins on
@@ -194,11 +212,8 @@ def _unreadable(
 
 
 def _find_separator(lines: list[str]) -> str:
-    """Choose the separator that gives every sampled line the same number of cells.
-
-    Row names without a header, as R writes them, and a separator at the end of each row make the
-    lines one cell longer than the first. White space is considered only where nothing else fits.
-    """
+    """Choose the separator that gives every sampled line the same number of cells."""
+    # row names as R writes them, or a separator at each end, make lines one longer than the header
     ranks: dict[str, tuple[bool, bool, int, int]] = {}  # fits, exactly, titles above, cells
     unreadable: InputError | None = None
     for separator in _SEPARATORS:
@@ -321,9 +336,6 @@ def of_width(
         yield line, cells
 
 
-# --- lists of names --------------------------------------------------------------------
-
-
 def listed_names(given: Sequence[str]) -> tuple[str, ...]:
     """Return names that stand in texts with commas between them, or one in each line of a file."""
     parts = [[text] if text.startswith("@") else text.split(",") for text in given]
@@ -358,18 +370,12 @@ def names_in(given: Iterable[str], known: Collection[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-# --- tables for spreadsheets -----------------------------------------------------------
-
 _FORMULA = re.compile("[ \u00a0]*[-=+@＝＋－＠]")
 _CELL_ENDS = re.compile("([;\t\r\n])")  # where another locale, or another line, begins a cell
 
 
 def harmless(text: str) -> str:
-    """Put an apostrophe before all that a spreadsheet would run as a formula.
-
-    Where the list separator is a semicolon, as in much of Europe, or a tab, cells also begin
-    within a cell, and lines in any case. Plain numbers such as -1 stay as they are.
-    """
+    """Put an apostrophe before all that a spreadsheet would run as a formula; -1 stays."""
     cells = _CELL_ENDS.split(text)
     runs = [bool(_FORMULA.match(cell)) and not looks_numeric(cell) for cell in cells]
     safe = "".join(f"'{cell}" if run else cell for cell, run in zip(cells, runs))

@@ -20,7 +20,6 @@ from ..io import (
     InputError,
     Table,
     csv_text,
-    prepare_output,
     save_model,
     whole_folder,
     workbook,
@@ -318,8 +317,7 @@ def results_folder(
             )
     # files of these names are an earlier run's only if its results are among them
     ours = kind.FILES if command_of(path) is not None else ()
-    prepare_output(path, force=force, owned=ours)
-    with whole_folder(path, owned=ours if force else ()) as folder:
+    with whole_folder(path, owned=ours, force=force) as folder:
         yield folder
 
 
