@@ -218,9 +218,6 @@ def repeat_line(command: str, paths: Iterable[Path | str], given: Mapping[str, A
     return shlex.join(["sparsegsvp", *command_line(command, paths, kept)])
 
 
-# --- commands of functions
-
-
 def command(name: str, **defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Make a command of a function: its own arguments, and the options that the command takes.
 
@@ -276,9 +273,6 @@ def _settings(texts: Iterable[str], rare: Mapping[str, Option]) -> dict[str, Any
         else:
             given[item.name] = item.parse(value)
     return {name: given.get(name, item.default) for name, item in rare.items()}
-
-
-# --- the form of the app
 
 
 FILES = ("labels", "test")  # options that are files, by the name under which one is uploaded

@@ -125,8 +125,6 @@ class Runs:
             raise InputError("there is no such run", remedy="go back to the list")
         return self._runs[id]
 
-    # --- files in
-
     @contextmanager
     def _new(self, name: str) -> Iterator[Run]:
         """Make the folder of a run, which stays if the block succeeds."""
@@ -193,8 +191,6 @@ class Runs:
             raise
         return kept
 
-    # --- looking at a table
-
     async def look(self, run: Run, choices: Mapping[str, Any], care: str) -> dict[str, Any]:
         """Keep what is chosen for a run that has not begun, and say how the table is read with it.
 
@@ -236,8 +232,6 @@ class Runs:
         file, files = run.record["file"], run.record["files"]
         words = command_words("select", [file], {**CARE[care], **choices}, files)
         run.keep(choices=dict(choices), care=care, command=words)
-
-    # --- commands
 
     async def begin(self, run: Run, choices: Mapping[str, Any], care: str) -> Run:
         """Start the command of a run."""

@@ -65,8 +65,6 @@ class Screen:
     def __exit__(self, *_: object) -> None:
         self._end()
 
-    # --- sentences ---
-
     def say(self, text: str = "", style: str = "") -> None:
         """Print a sentence; names from a file are text, never markup."""
         self.out.print(Text(one_line(spelled(text, flag)), style=style))
@@ -80,8 +78,6 @@ class Screen:
         if self.out.is_terminal:
             text = "\n".join(one_line(line) for line in text.split("\n"))
         sys.stdout.write(text)
-
-    # --- progress ---
 
     def progress(self, stage: str, done: int, total: int) -> None:
         """Show how far a stage has come; a new stage ends the one before."""
@@ -133,8 +129,6 @@ class Screen:
                 self.err.print(Text(f"{self.current}: {seconds:.1f} s"))
         self.current, self.before = None, self.current or self.before
 
-    # --- tables ---
-
     def show_candidates(self, candidates: Sequence[Candidate], commands: Sequence[str]) -> None:
         """Show the columns that may hold the classes, their values, and the command for each."""
         for candidate, command in zip(candidates[:_NAMED], commands):
@@ -180,8 +174,6 @@ class Screen:
                 "more"
             )
         self.say()
-
-    # --- results ---
 
     def show_selection(self, document: Mapping[str, Any]) -> None:
         """Say what was found and how far to trust it; then ladder, panel, scores and notices."""

@@ -78,9 +78,6 @@ def file_css() -> str:
     return re.sub(r"var\(--([\w-]+)\)", lambda name: PALETTE[name[1]][0], asset("chart.css"))
 
 
-# ------------------------------------------------------------------------------- numbers
-
-
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
     """Round numbers inside a range."""
     span = high - low
@@ -116,9 +113,6 @@ def padded(values: Iterable[float], share: float = 0.06) -> tuple[float, float]:
     low, high = min(known, default=0.0), max(known, default=1.0)
     pad = share * (high - low) or max(abs(high) * share, 1e-9)
     return low - pad, high + pad
-
-
-# ------------------------------------------------------------------------------ elements
 
 
 def element(name: str, kind: str, attributes: str, tip: str = "", inner: str = "") -> str:

@@ -122,9 +122,6 @@ def _head(
     return {"format": form, "version": VERSION, "versions": versions(), "run": run}
 
 
-# ------------------------------------------------------------------------------- the data
-
-
 def _samples(table: Any, evaluation: Any, values: Any) -> Samples:
     classes = [str(label) for label in evaluation.classes]
     codes = np.searchsorted(np.asarray(evaluation.classes), np.asarray(table.y, dtype=str))
@@ -160,9 +157,6 @@ def _data(table: Any, evaluation: Any, samples: Samples, units: str | None) -> P
         "dropped": dict(table.dropped),
         "roles": table.role_lines(),
     }
-
-
-# --------------------------------------------------------------------------- how good it is
 
 
 def _judged(result: Any, prevalence: float | None) -> Part:
@@ -256,9 +250,6 @@ def _given(given: GivenPanel | None) -> Part | None:
         "roc_auc": _interval(scores["roc_auc"]) if "roc_auc" in scores else None,
         "difference": _difference(given.difference),
     }
-
-
-# ---------------------------------------------------------------------- panel and ladder
 
 
 def _ladder(evaluation: Any, chosen: int) -> list[Part]:
@@ -383,9 +374,6 @@ def _pictures(samples: Samples, evaluation: Any, panel: list[int], document: Par
     }
 
 
-# ----------------------------------------------------------------------------- other kinds
-
-
 def describe_cohort(validation: Any, *, source: str = "", digest: str = "") -> Part:
     """Describe what an `ExternalValidation` says of a model: ``cohort`` of a document."""
     return plain(
@@ -427,9 +415,6 @@ def build_comparison(
     }
     document["verdict"] = comparison_words(plain(document["comparison"]))
     return plain(document)
-
-
-# ----------------------------------------------------------------------- a document, read
 
 
 @cache

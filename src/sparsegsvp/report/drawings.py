@@ -64,9 +64,6 @@ def tones_of(document: Part) -> dict[str, int]:
     return {name: k % N_TONES for k, name in enumerate(classes)}
 
 
-# ------------------------------------------------------------------------------ the ladder
-
-
 @figure("ladder")
 def ladder(document: Part) -> Sheet | None:
     """Score with its interval above, stability below, against the number of features."""
@@ -149,9 +146,6 @@ def _rungs(chart: Chart, sizes: Sequence[int], tips: Sequence[str]) -> None:
     for size, tip, left, right in zip(sizes, tips, edges, edges[1:]):
         stripe = [(left, chart.y.low, right, chart.y.high)]
         chart.rects(stripe, "rung", tips=[tip], attributes=f' data-rung="{size}"')
-
-
-# ----------------------------------------------------------------------------- the panel
 
 
 def box_chart(row: Part, tones: Mapping[str, int]) -> Chart:
@@ -471,9 +465,6 @@ def _name_points(chart: Chart, points: Sequence[tuple[float, float, str]]) -> No
                 break
 
 
-# --------------------------------------------------------------------------- how good it is
-
-
 @figure("roc", judged=True)
 def roc(part: Part, label: str | None) -> Chart | None:
     """The ROC curve of the positive class, or of each class against the rest."""
@@ -632,9 +623,6 @@ def decision(part: Part, label: str) -> Chart | None:
     return chart
 
 
-# ---------------------------------------------------------------------------- trust in it
-
-
 @figure("permutation")
 def permutation(document: Part) -> Chart | None:
     """The statistic of shuffled labels, and that of the true ones."""
@@ -698,9 +686,6 @@ def batch_chart(audit: Part, tones: Mapping[str, int]) -> Chart:
     if unseen:
         chart.table["recognised when left out"] = [unseen["recalls"][i][k] for i, k in every]
     return chart
-
-
-# ------------------------------------------------------------------------ several methods
 
 
 def comparison_chart(found: Part) -> Chart:

@@ -126,9 +126,6 @@ def calibration_words(line: Part) -> str:
     return f"{text}, slope {signed(line['slope'])}"
 
 
-# ------------------------------------------------------------------------------ the verdict
-
-
 def verdict_words(document: Part) -> dict[str, Any]:
     """The headline, and two sentences: what was found, and how far to trust it."""
     data, verdict = document["data"], document["verdict"]
@@ -239,9 +236,6 @@ def comparison_words(found: Part) -> dict[str, Any]:
     return {"headline": headline, "sentences": sentences}
 
 
-# ------------------------------------------------------------------------------ the console
-
-
 def ladder_lines(document: Part) -> list[str]:
     """Write the ladder as aligned lines, a star before the chosen size; none without a ladder."""
     rungs = document["ladder"]
@@ -293,9 +287,6 @@ def prevalence_words(cohort: Part) -> str:
     """Say which share of the positive class a cohort's numbers are for."""
     share = percent(cohort["prevalence"])
     return f"{share}, as in the cohort" if cohort["observed_prevalence"] else share
-
-
-# ---------------------------------------------------------------------------- longer texts
 
 
 @cache
@@ -358,9 +349,6 @@ def methods(document: Part) -> dict[str, Any]:
     paragraph, _, citations = text.partition("\n---\n")
     lines = [line.strip() for line in citations.splitlines() if line.strip()]
     return {"paragraph": " ".join(paragraph.split()), "citations": lines}
-
-
-# ---------------------------------------------------------------------------- the checklist
 
 
 @dataclass(frozen=True)
