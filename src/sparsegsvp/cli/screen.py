@@ -31,12 +31,7 @@ _SHOWN = 30  # rows of a panel on the screen
 _NAMED = 8  # names in a line
 _LEFT_OUT = ("batch", "covariate", "ignored")
 _COLORS = {"signal": "bold green", "weak": "bold yellow", "none": "bold red"}
-_SCORES = {
-    "balanced_accuracy": "Balanced accuracy",
-    "roc_auc": "Area under the ROC curve",
-    "sensitivity": "Sensitivity",
-    "specificity": "Specificity",
-}
+_SCORES = ("balanced_accuracy", "roc_auc", "sensitivity", "specificity")
 
 
 class Screen:
@@ -178,7 +173,7 @@ class Screen:
     def show_selection(self, document: Mapping[str, Any]) -> None:
         """Say what was found and how far to trust it; then ladder, panel, scores and notices."""
         from ..report import ladder_lines
-        from ..report.words import signed
+        from ..report.words import headed, signed
 
         verdict = document["verdict"]
         self.say()
@@ -186,9 +181,9 @@ class Screen:
         for line in (*verdict["sentences"], "", *ladder_lines(document)):
             self.say(line)
         self._show_panel(document)
-        for name, title in _SCORES.items():
+        for name in _SCORES:
             if name in document["scores"]:
-                self.say(f"{title}: {signed(document['scores'][name])}")
+                self.say(f"{headed(name)}: {signed(document['scores'][name])}")
         if document["adjusted"] is not None:
             alone, added = (signed(document["adjusted"][name]) for name in ("alone", "added"))
             names = ", ".join(document["adjusted"]["names"])

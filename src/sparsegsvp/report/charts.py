@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -57,6 +58,12 @@ def asset(name: str) -> str:
     """The text of a file among the templates."""
     file = resources.files(__package__) / "templates" / name
     return file.read_text(encoding="utf-8").strip("\n")
+
+
+@cache
+def toml_asset(name: str) -> dict[str, Any]:
+    """The values of a TOML file among the templates."""
+    return tomllib.loads(asset(name))
 
 
 def palette_css() -> str:

@@ -6,10 +6,8 @@ figures and all words are made from it alone. ``templates/schema.toml`` lists it
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,7 @@ from .._notices import Notice
 from ..evaluation.cache import versions
 from ..io import InputError
 from . import numbers
-from .charts import asset
+from .charts import toml_asset
 from .notices import cohort_remarks, notices_of
 from .numbers import Part, Samples, columns_of, plain, whole_counts
 from .words import comparison_words, verdict_words
@@ -417,11 +415,6 @@ def build_comparison(
     return plain(document)
 
 
-@cache
-def _schema() -> dict[str, Any]:
-    return tomllib.loads(asset("schema.toml"))
-
-
 _FORMATS = {FORMAT: "results", COMPARISON_FORMAT: "comparison"}
 _PLAIN: dict[str, tuple[Any, str]] = {
     "text": (str, "text"),
@@ -470,7 +463,7 @@ def _problem(value: Any, kind: Any, path: str) -> str | None:
             return f"{path} must be a list"
         parts = ((f"{path}[{i}]", part, kind[0]) for i, part in enumerate(value))
     else:
-        keys = kind if isinstance(kind, dict) else _schema()[kind]
+        keys = kind if isinstance(kind, dict) else toml_asset("schema.toml")[kind]
         if not isinstance(value, Mapping):
             return f"{path} must be an object"
         if "*" in keys:
