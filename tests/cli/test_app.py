@@ -255,7 +255,7 @@ def test_the_form_speaks_of_options_by_their_labels():
 
 
 @pytest.mark.parametrize(
-    "name", ["", "..", "../..", "-o.csv", "a\0b.csv", "CON/.csv", "é.csv", "x" * 300, "𝒳" * 300]
+    "name", ["", "../..", "-o.csv", "a\0b.csv", "C:\\a\\b.csv", "C/.csv", "é.csv", "𝒳" * 300]
 )
 def test_a_name_is_only_a_name(name):
     made = safe_name(name)

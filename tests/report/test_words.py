@@ -140,16 +140,16 @@ def test_the_methods_paragraph_fits_the_run(documents, case):
 @pytest.mark.parametrize("case", fakes.CASES)
 def test_the_checklist_has_all_parts(documents, case):
     parts = checklist(documents[case])
-    assert len(parts) == 52 and len({part.number for part in parts}) == 52
-    by = {part.number: part for part in parts}
+    assert len(parts) == 52 and len({part["number"] for part in parts}) == 52
+    by = {part["number"]: part for part in parts}
     assert list(by)[:4] == ["1", "2", "3a", "3b"] and list(by)[-1] == "27c"
-    assert by["17"].status == "authors" and by["11"].status == "run"
-    assert by["11"].text == "No value was missing."
-    assert all("None" not in part.text and "{" not in part.text for part in parts)
-    assert ("Evaluation" in by["21"].text) == (documents[case]["cohort"] is not None)
-    assert ("plate" in by["23b"].text) == bool(documents[case]["batches"])
+    assert by["17"]["status"] == "authors" and by["11"]["status"] == "run"
+    assert by["11"]["text"] == "No value was missing."
+    assert all("None" not in part["text"] and "{" not in part["text"] for part in parts)
+    assert ("Evaluation" in by["21"]["text"]) == (documents[case]["cohort"] is not None)
+    assert ("plate" in by["23b"]["text"]) == bool(documents[case]["batches"])
     # a column of text that is adjusted for is not passed over
-    assert ("enter as 0 or 1" in by["12b"].text) == bool(documents[case]["data"]["covariates"])
+    assert ("enter as 0 or 1" in by["12b"]["text"]) == bool(documents[case]["data"]["covariates"])
 
 
 def test_the_checklist_in_markdown_is_only_text(document):

@@ -97,9 +97,6 @@ class StrictCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-# --- errors
-
-
 def guarded(command: Command) -> Command:
     """Turn what goes wrong in a command into one line and an exit code.
 

@@ -16,7 +16,7 @@ import typer
 
 from .._threads import started_workers
 from ..io.errors import InputError, suggestion
-from .options import COMMANDS, command, command_line, flag, repeat_line
+from .options import COMMANDS, READING, command, command_line, flag, repeat_line
 from .screen import Screen
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ TablePath = Annotated[
 ModelPath = Annotated[
     Path, typer.Argument(metavar="MODEL", show_default=False, help="A model.skops file.")
 ]
-_OPENING = ("sheet", "na", "transpose", "separator", "decimal", "thousands", "encoding", "layer")
-_READING = (*_OPENING, "id", "collapse")
+_OPENING = tuple(name for name in READING if name not in ("id", "collapse"))
 _ROLES = ("target", "positive", "group", "labels", "on")
 _LISTS = ("batch", "drop", "keep", "adjust")
 _ASKED = (
@@ -53,7 +52,7 @@ def _read(path: Path, given: Mapping[str, Any], screen: Screen) -> Table:
     """Read a table, and show what was read and what its columns are for."""
     from ..io import listed_names, read_table
 
-    options = _chosen(given, (*_ROLES, *_READING))
+    options = _chosen(given, (*_ROLES, *READING))
     for name in _LISTS:
         if given.get(name):
             options[name] = listed_names(given[name])
@@ -77,18 +76,11 @@ def _ask_for_target(name: str, path: Path, given: Mapping[str, Any], screen: Scr
         for c in candidates
     ]
     screen.show_candidates(candidates, words)
+    what, remedy = "it has to be said which column has the classes", "name it with {}"
     if not candidates:
-        raise InputError(
-            "no column looks like classes",
-            where=path.name,
-            remedy=f"name one with {flag('target')}, or give a second file that has them with "
-            f"{flag('labels')}",
-        )
-    raise InputError(
-        "it has to be said which column has the classes",
-        where=path.name,
-        remedy=f"name it with {flag('target')}",
-    )
+        what = "no column looks like classes"
+        remedy = f"name one with {{}}, or give a second file that has them with {flag('labels')}"
+    raise InputError(what, where=path.name, remedy=remedy.format(flag("target")))
 
 
 @command("select")
@@ -98,8 +90,7 @@ def select(table: TablePath, **given: Any) -> None:
     Writes index.html, results.json, panel.csv, ladder.csv, predictions.csv, model.skops and more
     into DIR, all of them or none.
     """
-    screen = Screen()
-    with screen:
+    with Screen() as screen:
         if given["target"] is None:
             _ask_for_target("select", table, given, screen)
         if given["dry_run"]:
@@ -152,10 +143,9 @@ def _select(
 
 
 def _import_skops() -> None:
-    """Import skops without its list of scikit-learn's estimators, which takes most of a second.
+    """Import skops without its list of scikit-learn's estimators, which costs half a second.
 
-    To make the list it imports every module of scikit-learn. Models are saved and loaded by a list
-    of our own, and nobody else uses skops in this program.
+    Models are saved and loaded by a list of our own, and this program has no other use of skops.
     """
     import sklearn.utils
 
@@ -173,7 +163,7 @@ def _read_cohort(table: Table, given: Mapping[str, Any], screen: Screen) -> Tabl
     from ..workflow import read_cohort
 
     with screen.stage(f"reading {given['test'].name}"):
-        cohort = read_cohort(given["test"], table, _chosen(given, _READING))
+        cohort = read_cohort(given["test"], table, _chosen(given, READING))
     for sentence in cohort.record:
         screen.say(f"cohort: {sentence}")
     return cohort
@@ -213,15 +203,14 @@ def predict(
     from ..report import describe_cohort
     from ..workflow import needed_features, predict_table, validate_table
 
-    screen = Screen()
     if out is not None:
         prepare_output(out, force=given["force"])
     _import_skops()
     fitted = load_model(model)
-    with screen:
+    with Screen() as screen:
         target = given["target"]
         data = read_table(
-            table, features=needed_features(fitted), target=target, **_chosen(given, _READING)
+            table, features=needed_features(fitted), target=target, **_chosen(given, READING)
         )
         classes = [str(c) for c in fitted.classes_]
         of_interest = given["positive"] or (guess_positive(classes) if len(classes) == 2 else None)
@@ -324,19 +313,12 @@ def reproduce(
     """
     from ..reproduce import reproduce as run_reproduce
 
-    if which not in ("breast", "ovarian", "all"):
-        raise InputError(
-            f"there is no '{which}' to reproduce",
-            remedy=suggestion(which, ["breast", "ovarian", "all"]),
-        )
+    names = ["breast", "ovarian", "all"]
+    if which not in names:
+        raise InputError(f"there is no '{which}' to reproduce", remedy=suggestion(which, names))
     with Screen() as screen:
-        made = run_reproduce(
-            which,  # type: ignore[arg-type]
-            data,
-            given["out"],
-            screen.progress,
-            n_jobs=given["n_jobs"],
-        )
+        chosen: Any = which
+        made = run_reproduce(chosen, data, given["out"], screen.progress, n_jobs=given["n_jobs"])
         screen.say(f"Page: {made.page.resolve()}", style="bold")
 
 

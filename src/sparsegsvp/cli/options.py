@@ -168,9 +168,9 @@ OPTIONS = {
                default=99),
     )
 }  # fmt: skip
-_READING = ("sheet", "na", "id", "transpose", "separator", "decimal", "thousands", "encoding",
+READING = ("sheet", "na", "id", "transpose", "separator", "decimal", "thousands", "encoding",
             "layer", "collapse")  # fmt: skip
-_TABLE = ("labels", "drop", "log2", "floor", "keep", "on", *_READING)
+_TABLE = ("labels", "drop", "log2", "floor", "keep", "on", *READING)
 _RUNNING = ("out", "force", "random_state", "n_jobs")
 COMMANDS: dict[str, tuple[str, ...]] = {
     "select": ("target", "positive", "n_features", "must", "ban", "prevalence", "fast", "group",
@@ -178,7 +178,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
                "dry_run", *_TABLE, *_RUNNING),
     "compare": ("target", "methods", "sizes", "group", "folds", "repeats", "cache", *_TABLE,
                 *_RUNNING),
-    "predict": ("target", "positive", "force", *_READING),
+    "predict": ("target", "positive", "force", *READING),
     "reproduce": ("out", "n_jobs"),
     "demo": ("fast", *_RUNNING),
     "app": (),
@@ -218,15 +218,8 @@ def repeat_line(command: str, paths: Iterable[Path | str], given: Mapping[str, A
     return shlex.join(["sparsegsvp", *command_line(command, paths, kept)])
 
 
-# --- commands of functions
-
-
 def command(name: str, **defaults: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a command of a function: its own arguments, and the options that the command takes.
-
-    The function gets the options by their names, those of ``--set`` among them. ``defaults`` are
-    those of this command alone.
-    """
+    """Make a command of a function, which gets its options by name, those of ``--set`` too."""
     options = options_of(name)
     rare = {item.name: item for item in options if item.section == RARE}
 
@@ -278,9 +271,6 @@ def _settings(texts: Iterable[str], rare: Mapping[str, Option]) -> dict[str, Any
     return {name: given.get(name, item.default) for name, item in rare.items()}
 
 
-# --- the form of the app
-
-
 FILES = ("labels", "test")  # options that are files, by the name under which one is uploaded
 _LONGEST = 10_000  # characters of a text
 
@@ -311,14 +301,7 @@ def command_words(
 ) -> list[str]:
     """Return the words of a command, after ``sparsegsvp``, for what a form has set.
 
-    ``paths`` are its arguments as they are called where it runs, ``choices`` values by the names of
-    `fields`, which are checked, and ``files`` files by the options in `FILES`.
-
-    Examples
-    --------
-    >>> from sparsegsvp.cli.options import command_words
-    >>> command_words("select", ["a.csv"], {"target": "class", "decimal": ","})
-    ['select', 'a.csv', '--target', 'class', '--set', 'decimal=,']
+    ``choices`` are values by the names of `fields`, ``files`` files by the options in `FILES`.
     """
     known = {field["name"] for field in fields(command)}
     given: dict[str, Any] = {name: Path(path) for name, path in (files or {}).items()}
@@ -348,10 +331,7 @@ def explain(error: InputError) -> dict[str, Any]:
 
 
 def _checked(item: Option, value: Any) -> Any:
-    """Return a value from the browser, or refuse what the option does not take.
-
-    In a list of names, the command line takes what begins with @ for a file.
-    """
+    """Return a value from the browser, or refuse what the option does not take."""
     kind: Any = {bool: bool, int: int, float: (int, float)}.get(item.kind, str)
     for part in value if item.many and isinstance(value, list) else [value]:
         right = isinstance(part, kind) and isinstance(part, bool) == (item.kind is bool)
@@ -359,6 +339,6 @@ def _checked(item: Option, value: Any) -> Any:
             right = right and "\0" not in part and len(part) <= _LONGEST
         if not right or isinstance(value, list) != item.many:
             raise InputError(f"{quote(part)} is no value of {option(item.name)}")
-        if item.many and re.search(r"(^|,)\s*@", part):
+        if item.many and re.search(r"(^|,)\s*@", part):  # the command line would read a file
             raise InputError(f"{quote(part)} would name a file", remedy="give the names in it")
     return value

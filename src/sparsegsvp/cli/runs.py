@@ -53,10 +53,7 @@ Process = asyncio.subprocess.Process
 
 @dataclass
 class Run:
-    """A run and its folder, whose name is the run's.
-
-    ``record`` is what ``run.json`` holds. ``seen`` is how the table was read last: options, answer.
-    """
+    """A run: its folder, what ``run.json`` holds, and how the table was read last."""
 
     folder: Path
     record: dict[str, Any]
@@ -97,11 +94,7 @@ class Run:
 
 
 class Runs:
-    """All runs of a folder, which is made when it is not there.
-
-    ``memory`` bounds the address space of a command in bytes, where the system can; ``largest``
-    the bytes of a file that is uploaded.
-    """
+    """All runs of a folder, bounded in the bytes of a command's memory and of an upload."""
 
     def __init__(self, folder: Path, *, memory: int | None = None, largest: int = 4 << 30) -> None:
         self.folder, self.memory, self.largest = folder, memory, largest
@@ -124,8 +117,6 @@ class Runs:
         if id not in self._runs:
             raise InputError("there is no such run", remedy="go back to the list")
         return self._runs[id]
-
-    # --- files in
 
     @contextmanager
     def _new(self, name: str) -> Iterator[Run]:
@@ -193,10 +184,8 @@ class Runs:
             raise
         return kept
 
-    # --- looking at a table
-
     async def look(self, run: Run, choices: Mapping[str, Any], care: str) -> dict[str, Any]:
-        """Keep what is chosen for a run that has not begun, and say how the table is read with it.
+        """Keep what is chosen for a run, and say how the table is read with it.
 
         Nobody waits for the answer to a question once there is another one.
         """
@@ -236,8 +225,6 @@ class Runs:
         file, files = run.record["file"], run.record["files"]
         words = command_words("select", [file], {**CARE[care], **choices}, files)
         run.keep(choices=dict(choices), care=care, command=words)
-
-    # --- commands
 
     async def begin(self, run: Run, choices: Mapping[str, Any], care: str) -> Run:
         """Start the command of a run."""
@@ -326,14 +313,7 @@ class Runs:
 
 
 def safe_name(name: str) -> str:
-    """Return a name for a file that is nothing but a name.
-
-    Examples
-    --------
-    >>> from sparsegsvp.cli.runs import safe_name
-    >>> safe_name("../../etc/passwd"), safe_name("-rf.csv"), safe_name("C:\\\\data\\\\my table.csv")
-    ('passwd', 'rf.csv', 'my table.csv')
-    """
+    """Return a name for a file that is nothing but a name."""
     last = re.split(r"[\\/]", name)[-1]
     kept = "".join(c if c.isalnum() or c in "._- " else "_" for c in last).strip(" .-_")
     stem, dot, suffix = kept.rpartition(".")

@@ -31,12 +31,7 @@ _SHOWN = 30  # rows of a panel on the screen
 _NAMED = 8  # names in a line
 _LEFT_OUT = ("batch", "covariate", "ignored")
 _COLORS = {"signal": "bold green", "weak": "bold yellow", "none": "bold red"}
-_SCORES = {
-    "balanced_accuracy": "Balanced accuracy",
-    "roc_auc": "Area under the ROC curve",
-    "sensitivity": "Sensitivity",
-    "specificity": "Specificity",
-}
+_SCORES = ("balanced_accuracy", "roc_auc", "sensitivity", "specificity")
 
 
 class Screen:
@@ -65,8 +60,6 @@ class Screen:
     def __exit__(self, *_: object) -> None:
         self._end()
 
-    # --- sentences ---
-
     def say(self, text: str = "", style: str = "") -> None:
         """Print a sentence; names from a file are text, never markup."""
         self.out.print(Text(one_line(spelled(text, flag)), style=style))
@@ -80,8 +73,6 @@ class Screen:
         if self.out.is_terminal:
             text = "\n".join(one_line(line) for line in text.split("\n"))
         sys.stdout.write(text)
-
-    # --- progress ---
 
     def progress(self, stage: str, done: int, total: int) -> None:
         """Show how far a stage has come; a new stage ends the one before."""
@@ -133,8 +124,6 @@ class Screen:
                 self.err.print(Text(f"{self.current}: {seconds:.1f} s"))
         self.current, self.before = None, self.current or self.before
 
-    # --- tables ---
-
     def show_candidates(self, candidates: Sequence[Candidate], commands: Sequence[str]) -> None:
         """Show the columns that may hold the classes, their values, and the command for each."""
         for candidate, command in zip(candidates[:_NAMED], commands):
@@ -181,12 +170,10 @@ class Screen:
             )
         self.say()
 
-    # --- results ---
-
     def show_selection(self, document: Mapping[str, Any]) -> None:
         """Say what was found and how far to trust it; then ladder, panel, scores and notices."""
         from ..report import ladder_lines
-        from ..report.words import signed
+        from ..report.words import headed, signed
 
         verdict = document["verdict"]
         self.say()
@@ -194,9 +181,9 @@ class Screen:
         for line in (*verdict["sentences"], "", *ladder_lines(document)):
             self.say(line)
         self._show_panel(document)
-        for name, title in _SCORES.items():
+        for name in _SCORES:
             if name in document["scores"]:
-                self.say(f"{title}: {signed(document['scores'][name])}")
+                self.say(f"{headed(name)}: {signed(document['scores'][name])}")
         if document["adjusted"] is not None:
             alone, added = (signed(document["adjusted"][name]) for name in ("alone", "added"))
             names = ", ".join(document["adjusted"]["names"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -59,6 +60,12 @@ def asset(name: str) -> str:
     return file.read_text(encoding="utf-8").strip("\n")
 
 
+@cache
+def toml_asset(name: str) -> dict[str, Any]:
+    """The values of a TOML file among the templates."""
+    return tomllib.loads(asset(name))
+
+
 def palette_css() -> str:
     """The palette as CSS variables: light, dark by the system or by choice, light on paper."""
     light, dark = (
@@ -76,9 +83,6 @@ def palette_css() -> str:
 def file_css() -> str:
     """The rules of charts with the light colours written out, for files."""
     return re.sub(r"var\(--([\w-]+)\)", lambda name: PALETTE[name[1]][0], asset("chart.css"))
-
-
-# ------------------------------------------------------------------------------- numbers
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
@@ -116,9 +120,6 @@ def padded(values: Iterable[float], share: float = 0.06) -> tuple[float, float]:
     low, high = min(known, default=0.0), max(known, default=1.0)
     pad = share * (high - low) or max(abs(high) * share, 1e-9)
     return low - pad, high + pad
-
-
-# ------------------------------------------------------------------------------ elements
 
 
 def element(name: str, kind: str, attributes: str, tip: str = "", inner: str = "") -> str:

@@ -6,10 +6,8 @@ figures and all words are made from it alone. ``templates/schema.toml`` lists it
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,7 @@ from .._notices import Notice
 from ..evaluation.cache import versions
 from ..io import InputError
 from . import numbers
-from .charts import asset
+from .charts import toml_asset
 from .notices import cohort_remarks, notices_of
 from .numbers import Part, Samples, columns_of, plain, whole_counts
 from .words import comparison_words, verdict_words
@@ -122,9 +120,6 @@ def _head(
     return {"format": form, "version": VERSION, "versions": versions(), "run": run}
 
 
-# ------------------------------------------------------------------------------- the data
-
-
 def _samples(table: Any, evaluation: Any, values: Any) -> Samples:
     classes = [str(label) for label in evaluation.classes]
     codes = np.searchsorted(np.asarray(evaluation.classes), np.asarray(table.y, dtype=str))
@@ -160,9 +155,6 @@ def _data(table: Any, evaluation: Any, samples: Samples, units: str | None) -> P
         "dropped": dict(table.dropped),
         "roles": table.role_lines(),
     }
-
-
-# --------------------------------------------------------------------------- how good it is
 
 
 def _judged(result: Any, prevalence: float | None) -> Part:
@@ -256,9 +248,6 @@ def _given(given: GivenPanel | None) -> Part | None:
         "roc_auc": _interval(scores["roc_auc"]) if "roc_auc" in scores else None,
         "difference": _difference(given.difference),
     }
-
-
-# ---------------------------------------------------------------------- panel and ladder
 
 
 def _ladder(evaluation: Any, chosen: int) -> list[Part]:
@@ -383,9 +372,6 @@ def _pictures(samples: Samples, evaluation: Any, panel: list[int], document: Par
     }
 
 
-# ----------------------------------------------------------------------------- other kinds
-
-
 def describe_cohort(validation: Any, *, source: str = "", digest: str = "") -> Part:
     """Describe what an `ExternalValidation` says of a model: ``cohort`` of a document."""
     return plain(
@@ -427,14 +413,6 @@ def build_comparison(
     }
     document["verdict"] = comparison_words(plain(document["comparison"]))
     return plain(document)
-
-
-# ----------------------------------------------------------------------- a document, read
-
-
-@cache
-def _schema() -> dict[str, Any]:
-    return tomllib.loads(asset("schema.toml"))
 
 
 _FORMATS = {FORMAT: "results", COMPARISON_FORMAT: "comparison"}
@@ -485,7 +463,7 @@ def _problem(value: Any, kind: Any, path: str) -> str | None:
             return f"{path} must be a list"
         parts = ((f"{path}[{i}]", part, kind[0]) for i, part in enumerate(value))
     else:
-        keys = kind if isinstance(kind, dict) else _schema()[kind]
+        keys = kind if isinstance(kind, dict) else toml_asset("schema.toml")[kind]
         if not isinstance(value, Mapping):
             return f"{path} must be an object"
         if "*" in keys:

@@ -26,11 +26,7 @@ _FULL_CELLS = 0.8  # values of which fewer are above zero look like counts of si
 
 
 def figure(name: str, *, judged: bool = False) -> Callable[[Any], Any]:
-    """Register a function that draws a figure from the document.
-
-    A ``judged`` one takes a part with scores and the name of its positive class: it is drawn of the
-    outer folds and, as ``cohort-name``, of another cohort.
-    """
+    """Register a figure; a ``judged`` one is drawn of the outer folds and of another cohort."""
 
     def register(draw: Any) -> Any:
         if judged:
@@ -62,9 +58,6 @@ def tones_of(document: Part) -> dict[str, int]:
     if len(classes) == 2 and positive == classes[0]:
         return {classes[0]: 1, classes[1]: 0}
     return {name: k % N_TONES for k, name in enumerate(classes)}
-
-
-# ------------------------------------------------------------------------------ the ladder
 
 
 @figure("ladder")
@@ -144,14 +137,10 @@ def _chosen(chart: Chart, size: int) -> None:
 
 def _rungs(chart: Chart, sizes: Sequence[int], tips: Sequence[str]) -> None:
     """Stripes that the page lets readers click."""
-    middle = [math.sqrt(a * b) for a, b in pairwise(sizes)]
-    edges = [chart.x.low, *middle, chart.x.high]
+    edges = [chart.x.low, *(math.sqrt(a * b) for a, b in pairwise(sizes)), chart.x.high]
     for size, tip, left, right in zip(sizes, tips, edges, edges[1:]):
         stripe = [(left, chart.y.low, right, chart.y.high)]
         chart.rects(stripe, "rung", tips=[tip], attributes=f' data-rung="{size}"')
-
-
-# ----------------------------------------------------------------------------- the panel
 
 
 def box_chart(row: Part, tones: Mapping[str, int]) -> Chart:
@@ -471,9 +460,6 @@ def _name_points(chart: Chart, points: Sequence[tuple[float, float, str]]) -> No
                 break
 
 
-# --------------------------------------------------------------------------- how good it is
-
-
 @figure("roc", judged=True)
 def roc(part: Part, label: str | None) -> Chart | None:
     """The ROC curve of the positive class, or of each class against the rest."""
@@ -535,11 +521,8 @@ def confusion(part: Part, _: str | None) -> Chart:
             chart.text(x + 0.5, y + 0.5, f"{share:.0%}", f"figure mid{strong}", dy=16)
         elif share >= 0.005:
             chart.text(x + 0.5, y + 0.5, f"{100 * share:.0f}", f"figure mid{strong}", dy=4)
-    cells = list(product(range(n), range(n)))
-    chart.table = {
-        "true": [classes[i] for i, _ in cells], "predicted": [classes[j] for _, j in cells],
-        "samples": [counts[i][j] for i, j in cells], "share": [shares[i][j] for i, j in cells],
-    }  # fmt: skip
+    cells = [(classes[i], classes[j], counts[i][j], shares[i][j]) for i, j in np.ndindex(n, n)]
+    chart.table = dict(zip(("true", "predicted", "samples", "share"), zip(*cells)))
     return chart
 
 
@@ -568,12 +551,8 @@ def recalls(document: Part) -> Chart | None:
         chart.rects(corners, f"cell right l{level}", radius=3, tips=[tip])
         strong = " strong" if level > 4 else ""
         chart.text(x + 0.5, y + 0.5, f"{100 * share:.0f}", f"figure mid{strong}", dy=4)
-    every = list(product(rungs, range(len(classes))))
-    chart.table = {
-        "features": [rung["size"] for rung, _ in every],
-        "class": [classes[k] for _, k in every],
-        "share recognised": [rung["recalls"][k] for rung, k in every],
-    }
+    every = [(rung["size"], *pair) for rung in rungs for pair in zip(classes, rung["recalls"])]
+    chart.table = dict(zip(("features", "class", "share recognised"), zip(*every)))
     return chart
 
 
@@ -613,13 +592,10 @@ def decision(part: Part, label: str) -> Chart | None:
         f"decision curve of {label} at a prevalence of {percent(part['prevalence'])}",
     )
     chart.band(at, *(np.clip(found[end], floor, top).tolist() for end in ("low", "high")))
-    # below the axis a line would only run along its edge
-    on_all, on_model = (
-        [value if value >= floor else math.nan for value in values]
-        for values in (everyone, benefit)
-    )
-    chart.line(at, on_model, "curve", label="acting on the model")
-    chart.line(at, on_all, "series fine", label="on all")
+    lines = (benefit, "curve", "acting on the model"), (everyone, "series fine", "on all")
+    for values, kind, key in lines:  # below the axis one would only run along its edge
+        shown = [value if value >= floor else math.nan for value in values]
+        chart.line(at, shown, kind, label=key)
     chart.line([0, 1], [0, 0], "chance", label="on no one")
     if "ladder" in part and part["slider"] is not None:
         at_start = [part["prevalence"]] * 2
@@ -630,9 +606,6 @@ def decision(part: Part, label: str) -> Chart | None:
         "act on all": everyone,
     }  # fmt: skip
     return chart
-
-
-# ---------------------------------------------------------------------------- trust in it
 
 
 @figure("permutation")
@@ -689,18 +662,12 @@ def batch_chart(audit: Part, tones: Mapping[str, int]) -> Chart:
             known = [share for share in found if share is not None]
             words = f"{sum(known) / len(known):.0%} recognised" if known else "not left out"
             chart.text(most, i + 0.5, words, "tick start", dx=8, dy=4)
-    every = [(i, k) for i in range(len(names)) for k in range(len(audit["classes"]))]
-    chart.table = {
-        audit["name"]: [names[i] for i, _ in every],
-        "class": [audit["classes"][k] for _, k in every],
-        "samples": [counts[i][k] for i, k in every],
-    }
+    every = list(np.ndindex(len(names), len(audit["classes"])))
+    cells = [(names[i], audit["classes"][k], counts[i][k]) for i, k in every]
+    chart.table = dict(zip((audit["name"], "class", "samples"), zip(*cells)))
     if unseen:
         chart.table["recognised when left out"] = [unseen["recalls"][i][k] for i, k in every]
     return chart
-
-
-# ------------------------------------------------------------------------ several methods
 
 
 def comparison_chart(found: Part) -> Chart:

@@ -5,13 +5,11 @@ When a notice is due is decided here; what it says is in ``templates/notices.tom
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any, get_args
 
 from .._notices import Notice, Severity
-from .charts import asset
+from .charts import toml_asset
 from .words import POOR, Part, comes_back, joined, number, p_value, plural, range_words
 
 # Conventions for readers, not tests.
@@ -22,23 +20,15 @@ _PERFECT = 0.99
 _IN_GROUPS = ", and those of a group with several classes within the group"
 
 
-@cache
-def _texts() -> dict[str, Any]:
-    return tomllib.loads(asset("notices.toml"))
-
-
 def _notice(name: str, /, **numbers: Any) -> Notice:
-    entry = _texts()[name]
+    entry = toml_asset("notices.toml")[name]
     return Notice(entry.get("code", name), entry["severity"], entry["text"].format(**numbers))
 
 
 def notices_of(
     document: Part, flags: Sequence[Any], *parts: Iterable[Notice]
 ) -> list[dict[str, Any]]:
-    """All notices of a run as the document holds them, the most serious first.
-
-    ``flags`` are those of the evaluation; ``parts`` are notices of the table and of the run.
-    """
+    """All notices of a run, its flags and those in ``parts``, the most serious first."""
     said = [
         *_about_score(document),
         *(notice for flag in flags for notice in _from_flag(flag.code, flag.numbers)),
@@ -54,11 +44,9 @@ def notices_of(
 def _about_score(document: Part) -> Iterator[Notice]:
     verdict, score = document["verdict"], document["scores"]["balanced_accuracy"]
     if verdict["answer"] != "signal":
-        fixed = verdict["reason"] == "labels fixed"
-        tested = verdict["p_value"] is not None
         yield _notice(
-            "labels fixed" if fixed else verdict["answer"],
-            p=p_value(verdict) if tested else "",
+            "labels fixed" if verdict["reason"] == "labels fixed" else verdict["answer"],
+            p="" if verdict["p_value"] is None else p_value(verdict),
             range=range_words(score),
             low=number(score["low"]),
             chance=verdict["chance"],
@@ -123,4 +111,5 @@ def _about_panel(document: Part) -> Iterator[Notice]:
 
 def cohort_remarks(flags: Sequence[Any]) -> list[str]:
     """What is to be known about the scores of another cohort, a sentence each."""
-    return [_texts()["cohort"][flag.code].format(**flag.numbers) for flag in flags]
+    texts = toml_asset("notices.toml")["cohort"]
+    return [texts[flag.code].format(**flag.numbers) for flag in flags]

@@ -67,9 +67,6 @@ def whole_counts(table: ArrayLike) -> list[list[int]]:
     return rows
 
 
-# ---------------------------------------------------------------------------- the samples
-
-
 @dataclass(frozen=True)
 class Samples:
     """A table and its classes; ``codes`` are the places of the samples' classes in ``classes``."""
@@ -244,9 +241,6 @@ def _rounded(value: float | None, digits: int) -> float | None:
 def _digits(values: Float64Array) -> list[float]:
     """Five digits, which are more than a picture shows."""
     return [float(f"{v:.5g}") for v in values]
-
-
-# --------------------------------------------------------------------------- the features
 
 
 def describe_feature(samples: Samples, index: int) -> Part:

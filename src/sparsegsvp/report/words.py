@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import re
 import shlex
-import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from .charts import asset, short
+from .charts import short, toml_asset
 
 Part = Mapping[str, Any]
 
@@ -124,9 +122,6 @@ def calibration_words(line: Part) -> str:
     if line["slope"] is None:
         return f"{text}; no slope, since the probabilities separate the classes or are equal"
     return f"{text}, slope {signed(line['slope'])}"
-
-
-# ------------------------------------------------------------------------------ the verdict
 
 
 def verdict_words(document: Part) -> dict[str, Any]:
@@ -239,9 +234,6 @@ def comparison_words(found: Part) -> dict[str, Any]:
     return {"headline": headline, "sentences": sentences}
 
 
-# ------------------------------------------------------------------------------ the console
-
-
 def ladder_lines(document: Part) -> list[str]:
     """Write the ladder as aligned lines, a star before the chosen size; none without a ladder."""
     rungs = document["ladder"]
@@ -271,9 +263,8 @@ def cohort_lines(cohort: Part) -> list[str]:
     """Write what another cohort shows, a line each: scores, calibration, remarks."""
     lines = []
     for name, score in cohort["scores"].items():
-        title = score_title(name)
         spread = f"{score['low']:.3f} to {score['high']:.3f}"
-        lines.append(f"{title[:1].upper()}{title[1:]}: {score['value']:.3f} ({spread})")
+        lines.append(f"{headed(name)}: {score['value']:.3f} ({spread})")
     if "ppv" in cohort["scores"] or "npv" in cohort["scores"]:
         lines.append(f"Predictive values are at a prevalence of {prevalence_words(cohort)}")
     if cohort["calibration"] is not None:
@@ -289,22 +280,21 @@ def score_title(name: str) -> str:
     return SCORE_TITLES.get(name, name.replace("_", " "))
 
 
+def headed(name: str) -> str:
+    """The same at the beginning of a line."""
+    title = score_title(name)
+    return f"{title[:1].upper()}{title[1:]}"
+
+
 def prevalence_words(cohort: Part) -> str:
     """Say which share of the positive class a cohort's numbers are for."""
     share = percent(cohort["prevalence"])
     return f"{share}, as in the cohort" if cohort["observed_prevalence"] else share
 
 
-# ---------------------------------------------------------------------------- longer texts
-
-
 @cache
 def environment(package: str | None = None, *, text: bool = False) -> Any:
-    """The templates of this package, and of another before them.
-
-    ``text`` is for plain text: values become one line and nothing is escaped. Otherwise values are
-    escaped for HTML. An unknown name is an error.
-    """
+    """The templates of this package, and of another before them, for HTML or plain ``text``."""
     try:
         import jinja2
     except ImportError as error:
@@ -360,45 +350,25 @@ def methods(document: Part) -> dict[str, Any]:
     return {"paragraph": " ".join(paragraph.split()), "citations": lines}
 
 
-# ---------------------------------------------------------------------------- the checklist
-
-
-@dataclass(frozen=True)
-class ChecklistPart:
-    """One part of the checklist: what is to be reported, by the run and by the authors."""
-
-    number: str
-    section: str
-    topic: str
-    text: str
-    authors: str
-
-    @property
-    def status(self) -> str:
-        """Who fills it: "run", "both" or "authors"."""
-        if not self.text:
-            return "authors"
-        return "both" if self.authors else "run"
-
-
 @cache
-def _checklist() -> list[tuple[str, dict[str, str], Any]]:
-    """Each part of the checklist with its section and the template of what a run says."""
-    made = environment(text=True)
-    return [
-        (section["title"], part, made.from_string(part.get("run", "")))
-        for section in tomllib.loads(asset("checklist.toml"))["section"]
-        for part in section["part"]
-    ]
+def _template(text: str) -> Any:
+    return environment(text=True).from_string(text)
 
 
-def checklist(document: Part) -> list[ChecklistPart]:
-    """Fill all 52 parts of the TRIPOD+AI checklist from a document, in order."""
+def checklist(document: Part) -> list[dict[str, str]]:
+    """Fill all 52 parts of the TRIPOD+AI checklist from a document, in order.
+
+    ``text`` is what the run says, ``status`` who fills the part: "run", "both" or "authors".
+    """
     said, parts = methods(document)["paragraph"], []
-    for section, part, template in _checklist():
-        text = " ".join(template.render(d=document, methods=said).split())
-        authors = part.get("authors", "")
-        parts.append(ChecklistPart(part["number"], section, part["topic"], text, authors))
+    for section in toml_asset("checklist.toml")["section"]:
+        for part in section["part"]:
+            template = _template(part.get("run", ""))
+            text = " ".join(template.render(d=document, methods=said).split())
+            authors = part.get("authors", "")
+            status = ("both" if authors else "run") if text else "authors"
+            more = {"section": section["title"], "text": text, "authors": authors}
+            parts.append({**part, **more, "status": status})
     return parts
 
 
