@@ -266,7 +266,10 @@ def default_methods() -> dict[str, Any]:
     there = [kind for kind in KINDS if kind != "abess" or importlib.util.find_spec("abess")]
     methods = {"GSVPSVM": GSVPSVM(), **{name: getattr(related, name)() for name in related.__all__}}
     methods |= {"F test": SelectKBest(f_classif), **{kind: Baseline(kind) for kind in there}}
-    return methods | {"random forest": importance(forest), "gradient boosting": importance(boosting)}
+    return methods | {
+        "random forest": importance(forest),
+        "gradient boosting": importance(boosting),
+    }
 
 
 def method_names() -> dict[str, str]:
