@@ -275,15 +275,15 @@ def default_tau(covariances: Covariances) -> Array:
     """The floor of each training set: ``c ln(m) intensity / (1 - intensity) * mean variance``.
 
     The intensity is Ledoit and Wolf's in its Rao-Blackwell form (Chen, Wiesel, Eldar and Hero
-    2010), from the traces of S and its square. Near 1, over uncorrelated features, it would only
-    keep classes that are apart in the criterion: it is kept below 1/2.
+    2010), from the traces of S and its square. It is near 1 over uncorrelated features. There,
+    with several pairs of classes, a large floor would keep those that are apart in the criterion.
     """
     m = np.maximum(covariances.varying.sum(axis=1), 1)
     (trace, square), n = covariances.size(), covariances.n_samples
     apart = (n + 2) * (square - trace**2 / m)
     noise = (n - 2) / n * square + trace**2
-    intensity = np.clip(np.divide(noise, apart, out=np.ones_like(noise), where=apart > 0), 0, 0.5)
-    factor = _TAU_PAIR if covariances.share.shape[1] == 2 else _TAU_MANY
+    factor, most = (_TAU_PAIR, 0.99) if covariances.share.shape[1] == 2 else (_TAU_MANY, 0.5)
+    intensity = np.clip(np.divide(noise, apart, out=np.ones_like(noise), where=apart > 0), 0, most)
     shrinkage = intensity / (1 - intensity) * covariances.within.sum(axis=1) / m
     return np.maximum(factor * np.log(np.maximum(m, 2)) * shrinkage, 1e-3)
 
