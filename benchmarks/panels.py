@@ -34,7 +34,7 @@ from _common import MANY, RESULTS, TWO, cpu_time, load, markdown, save
 from _selectors import OURS, Method, methods
 from sparsegsvp import GSVPSVM, GSVPSVMCV, subset_gsvp
 from sparsegsvp.datasets import make_planted
-from sparsegsvp.estimators import decision as decision_module
+from sparsegsvp.estimators import base as decision_module
 from sparsegsvp.estimators import gsvpsvm_cv as search_module
 from sparsegsvp.estimators.base import DECISIONS
 from sparsegsvp.metrics import nogueira_stability
