@@ -392,7 +392,7 @@ class Plan:
 PLANS = {
     "breast": Plan(),
     # A fit takes the better part of a minute. The authors' grid is known of l1 alone.
-    "ovarian": Plan(3, 5, 2, (), 2, 0, ("l1",), nodes=10, shares=()),
+    "ovarian": Plan(3, 5, 2, (2,), 2, 0, ("l1",), nodes=10, shares=()),
 }
 
 
