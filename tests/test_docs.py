@@ -32,11 +32,11 @@ from sparsegsvp.cli.screen import Screen
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("guide/*.md"))]
+PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="the documentation is not in this copy")
 
-# Pages that have a test of their own: it needs a cluster, or data.
-NOT_RUN = {"scale.md", "paper.md"}
+# Pages whose snippets have a test of their own: below, and in tests/reproduce.
+NOT_RUN = {"scale.md", "paper.md", "choosing.md"}
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 
 
@@ -44,25 +44,9 @@ def blocks(page: Path, language: str) -> list[str]:
     return [b for name, b in BLOCK.findall(page.read_text(encoding="utf-8")) if name == language]
 
 
-# What stands for the reader's own files in the essays, whose commands are alternatives.
-PLACES = {
-    "TABLE": "tumors.csv",
-    "COHORT": "cohort.csv",
-    "COLUMN": "diagnosis",
-    "MODEL": "sparsegsvp-report/model.skops",
-    "MODEL2": "model2.skops",
-}
-
-
 def commands(page: Path) -> list[str]:
-    """The commands of a page: a session of them, or alternatives in indented lines."""
     text = "\n".join(blocks(page, "console")).replace("\\\n", " ")
-    session = [line[2:].split("  #")[0] for line in text.splitlines() if line.startswith("$ ")]
-    text = page.read_text(encoding="utf-8")
-    for line in re.findall(r"^    (sparsegsvp .*)$", text, flags=re.MULTILINE):
-        words = [PLACES.get(word, word) for word in line.split()]
-        session.append(" ".join(words + ["--force"] * (words[1] in ("select", "recalibrate"))))
-    return session
+    return [line[2:].split("  #")[0] for line in text.splitlines() if line.startswith("$ ")]
 
 
 def named(page: Path) -> str:
@@ -212,10 +196,14 @@ def test_commands_in_passing_have_options_that_exist(page: Path) -> None:
         assert set(given) <= flags, found
 
 
-def test_scripts_that_pages_name_exist() -> None:
-    for page in PAGES:
-        for script in re.findall(r"python (benchmarks/\w+\.py)", page.read_text(encoding="utf-8")):
-            assert (ROOT / script).is_file(), f"{named(page)}: {script}"
+def test_scripts_that_pages_name_exist_with_their_options() -> None:
+    common = (ROOT / "benchmarks" / "_common.py").read_text(encoding="utf-8")
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md"]:
+        text = page.read_text(encoding="utf-8")
+        for script, rest in re.findall(r"python ([\w/]+\.py)([^`\n]*)", text):
+            source = common + (ROOT / script).read_text(encoding="utf-8")
+            for option in re.findall(r"--[\w-]+", rest):
+                assert f'"{option}"' in source, f"{named(page)}: {script} {option}"
 
 
 # --------------------------------------------------------------------------------- they are whole

@@ -1,7 +1,6 @@
 """The penalty: the function p, and factors for features that are in every solution, or in none."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -168,6 +167,7 @@ def test_a_sign_may_change_where_there_is_no_penalty(classes):
 
 
 def test_factors_by_name(classes):
+    pd = pytest.importorskip("pandas")
     names = ["a", "b", "c"]
     np.testing.assert_array_equal(penalty_factors({"b": 0}, 3, names), [1.0, 0.0, 1.0])
     series = pd.Series([2.0, np.inf], index=["c", "a"])
