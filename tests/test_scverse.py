@@ -33,7 +33,7 @@ def adata():
 
 
 def test_the_panel_is_that_of_the_estimator_and_is_stored_as_scanpy_does(adata):
-    expected = GSVPSVM(n_features=4, tau=1.0).fit(adata.X, adata.obs["type"].to_numpy())
+    expected = GSVPSVM(n_features=4).fit(adata.X, adata.obs["type"].to_numpy())
     markers = select_markers(adata, "type", 4)
     assert list(markers["gene"]) == [f"g{j}" for j in expected.feature_order_]
     assert set(markers["gene"][:3]) == {"g3", "g7", "g11"}
@@ -91,6 +91,21 @@ def test_a_rare_type_is_not_drowned():
     markers = select_markers(adata, "type", 3)
     assert set(markers["gene"][:2]) == {"0", "1"}
     assert all("rare" in pair for pair in markers.set_index("gene").loc["1", "separates"])
+
+
+def test_a_rare_type_counts_in_the_variances_too():
+    """What is quiet in the common cells and noisy in rare ones is no marker of rare ones."""
+    rng = np.random.default_rng(3)
+    types = np.repeat(["common", "rare a", "rare b"], [5000, 100, 100])
+    rare, b = types != "common", types == "rare b"
+    X = rng.normal(size=(len(types), 20))
+    X[:, 0] *= np.where(rare, 3.0, 0.1)  # of all cells alike the steadier one
+    X[:, 0] += 1.5 * b
+    X[:, 1] += 2.0 * b
+    adata = anndata.AnnData(X, obs={"type": types})
+    assert select_markers(adata[rare].copy(), "type", 1)["gene"].tolist() == ["1"]
+    assert select_markers(adata, "type", 1)["gene"].tolist() == ["1"]
+    assert GSVPSVM(1).fit(X, types).feature_order_.tolist() == [0]
 
 
 def test_a_gene_of_one_large_batch_is_no_marker():
