@@ -153,6 +153,30 @@ def test_backed_data_is_read_by_chunks_of_rows(tmp_path, monkeypatch):
     assert 0 < max(rows) <= 1000
 
 
+@pytest.mark.parametrize("dense", [False, True])
+def test_backed_data_is_never_held(dense, tmp_path):
+    """The peak of memory stays below that of the values alone, which are on disk."""
+    dask = pytest.importorskip("dask")
+    rng = np.random.default_rng(0)
+    shape = (8000, 2100) if dense else (40_000, 200)
+    X = rng.random(shape, dtype=np.float32)
+    X[::3, 7] += 1.0
+    X = X if dense else sp.csr_matrix(np.where(rng.random(shape) < 0.3, X, np.float32(0.0)))
+    size = X.nbytes if dense else X.data.nbytes + X.indices.nbytes
+    types = np.array(["a", "b", "c"])[np.arange(shape[0]) % 3]
+    anndata.AnnData(X, obs={"type": types}).write_h5ad(tmp_path / "cells.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    with dask.config.set(scheduler="synchronous"):  # a chunk at a time, on any machine
+        select_markers(backed, "type", 1)  # imports what it needs
+        tracemalloc.start()
+        markers = select_markers(backed, "type", 3)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    backed.file.close()
+    assert markers["gene"][0] == "7"
+    assert peak < 0.7 * size
+
+
 def test_sparse_features_are_never_made_dense():
     X = sp.random(60, 200_000, density=0.001, format="csr", dtype=np.float32, random_state=0)
     types = np.repeat(["a", "b"], 30)
