@@ -28,7 +28,7 @@ def in_turn(scores: np.ndarray) -> np.ndarray:
 
 
 def ours(X: sp.csr_matrix, y: np.ndarray, most: int, seed: int) -> np.ndarray:
-    return subset_gsvp(X, y, most, tau=1.0).order  # as `select_markers` does
+    return subset_gsvp(X, y, most, sample_weight=1 / np.bincount(y)[y]).order  # `select_markers`
 
 
 def t_test(X: sp.csr_matrix, y: np.ndarray, most: int, seed: int) -> np.ndarray:

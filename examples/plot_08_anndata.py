@@ -49,7 +49,7 @@ _ = fig.colorbar(dots, label="mean value")
 # two donors are held out, and the genes are chosen anew from the others.
 types, donors = (adata.obs[name].to_numpy() for name in ("cell_type", "donor"))
 result = nested_evaluate(
-    GSVPSVM(n_features=15, tau=1.0), adata.X, types, groups=donors, sizes=(2, 4, 8, 15),
+    GSVPSVM(n_features=15), adata.X, types, groups=donors, sizes=(2, 4, 8, 15),
     n_splits=4, n_repeats=1, n_permutations=0, n_pairs=0,
 )  # fmt: skip
 score = result.scores["balanced_accuracy"]

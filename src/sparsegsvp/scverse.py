@@ -23,7 +23,7 @@ def select_markers(
     *,
     layer: str | None = None,
     batch_key: str | None = None,
-    tau: float | None = 1.0,
+    tau: float | None = None,
     clip: float | None = 3.0,
     max_correlation: float = 0.9,
     key_added: str = "gsvp_markers",
@@ -31,8 +31,9 @@ def select_markers(
     """Select exactly as many genes as asked for that tell all cell types apart.
 
     Genes are chosen one by one by `sparsegsvp.GSVPSVM`'s criterion, a sum over all pairs of
-    types in which every pair counts the same, whatever the number of its cells: a rare type is
-    not drowned by a common one, and a pair that is far apart already stops counting. No two
+    types in which every pair counts the same, and every type in the variances, whatever the
+    number of its cells: a rare type is not drowned by a common one. A pair that is far apart
+    already stops counting. No two
     genes are copies of each other. Sparse data stays sparse; a backed ``X`` is read in chunks of
     rows and never loaded.
 
@@ -49,10 +50,7 @@ def select_markers(
     batch_key : str, default=None
         Column of ``obs`` with the batch or donor of each cell. Every batch of a type then counts
         the same, so that a gene of one large batch alone does not pass for a marker.
-    tau : float, default=1.0
-        As in `sparsegsvp.GSVPSVM`, whose default, None, is made for few samples of correlated
-        features: with it, pairs of types that are apart never stop counting.
-    clip, max_correlation
+    tau, clip, max_correlation
         As in `sparsegsvp.GSVPSVM`.
     key_added : str, default="gsvp_markers"
         Name under which results are stored.
@@ -97,17 +95,17 @@ def select_markers(
     labels = _column(adata, groupby, "groupby")
     X = _values(adata, layer)
     known = labels.notna().to_numpy()
-    weight = None
-    if batch_key is not None:
-        batch = _column(adata, batch_key, "batch_key")
+    batch = None if batch_key is None else _column(adata, batch_key, "batch_key")
+    if batch is not None:
         known &= batch.notna().to_numpy()
-        weight = _even_batches(labels[known].astype(str), batch[known].astype(str))
+        batch = batch[known].astype(str)
+    labels = labels[known].astype(str)
     if not known.all():
         X = X[np.flatnonzero(known)]
     model = GSVPSVM(
         n_genes, tau=tau, clip=clip, max_correlation=max_correlation, decision="discriminant"
     )
-    table = model._read(X, labels[known].astype(str).to_numpy(), weight)
+    table = model._read(X, labels.to_numpy(), _even(labels, batch))
     model._fit_sizes(table, [model])
     types = model.classes_.tolist()
     order, names = model.feature_order_, adata.var_names.to_numpy()
@@ -196,12 +194,11 @@ def _values(adata: Any, layer: str | None) -> Any:
     return read_elem_lazy(adata.file["X"])
 
 
-def _even_batches(labels: Any, batch: Any) -> Float64Array:
-    """Weights by which all batches of a type count the same, and types as their cells do."""
-    both = labels + "\0" + batch
-    n_type, n_both = labels.map(labels.value_counts()), both.map(both.value_counts())
-    n_batches = labels.map(batch.groupby(labels).nunique())
-    return (n_type / (n_batches * n_both)).to_numpy(dtype=np.float64)
+def _even(labels: Any, batch: Any) -> Float64Array:
+    """Weights of cells by which all types count the same, and all batches of a type."""
+    both = labels if batch is None else labels + "\0" + batch
+    n_batches = both.groupby(labels).nunique()
+    return 1.0 / (labels.map(n_batches) * both.map(both.value_counts())).to_numpy(np.float64)
 
 
 def _expressed(rows: Rows, codes: IntArray, n_types: int) -> tuple[Float64Array, Float64Array]:
