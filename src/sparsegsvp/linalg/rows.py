@@ -354,8 +354,8 @@ class SparseRows(Rows):
     def dot(self, v: Array, *, exact: bool = False) -> Array:
         if exact and self.dtype != np.float64:
             out = np.zeros(self.shape[0])
-            for rows, cols, part in self._parts():
-                out[rows] += part @ v[cols]
+            for rows, cols in self._spans():
+                out[rows] += self.X[rows, cols] @ v[cols]
             return out
         # SciPy would convert the stored values to the vector's type, which copies X
         return np.asarray(self.X @ v.astype(self.dtype, copy=False), dtype=np.float64)
@@ -363,20 +363,35 @@ class SparseRows(Rows):
     def tdot(self, u: Array, *, exact: bool = False) -> Array:
         if exact and self.dtype != np.float64:
             out = np.zeros((self.shape[1], *u.shape[:-1]))
-            for rows, cols, part in self._parts():
-                out[cols] += part.T @ u[..., rows].T
+            for rows, cols in self._spans():
+                out[cols] += self.X[rows, cols].T @ u[..., rows].T
             return out.T
         return np.asarray(self.X.T @ u.T.astype(self.dtype, copy=False), dtype=np.float64).T
 
     def columns(self, index: IntArray) -> Array:
         return self.X[:, index].toarray().astype(np.float64, copy=False)
 
-    def _parts(self) -> Iterator[tuple[slice, slice, Any]]:
-        """Rows, columns and values in float64 of blocks that are stored together."""
+    def _spans(self) -> Iterator[tuple[slice, slice]]:
+        """Rows and columns of blocks that are stored together."""
         along = self.shape[self.X.format == "csc"]
-        for span in spans(along, max(1, 8 * BLOCK * along // max(1, self.X.nnz))):
-            rows, cols = (span, slice(None))[:: 1 if self.X.format == "csr" else -1]
-            yield rows, cols, self.X[rows, cols].astype(np.float64, copy=False)
+        for span in spans(along, self._height(along)):
+            yield (span, slice(None)) if self.X.format == "csr" else (slice(None), span)
+
+    def _height(self, along: int) -> int:
+        """How many rows or columns of ``along`` hold a block of values."""
+        return max(1, 4 * BLOCK * along // max(1, self.X.nnz))
+
+    def _entries(self, codes: IntArray) -> Iterator[tuple[slice, IntArray, IntArray]]:
+        """Blocks of stored values, their rows, and their places in (n_classes, n_features)."""
+        start, bounds = codes * self.shape[1], self.X.indptr
+        for span in spans(len(bounds) - 1, self._height(len(bounds) - 1)):
+            part = slice(bounds[span.start], bounds[span.stop])
+            along = np.arange(span.start, span.stop)
+            row = np.repeat(along, np.diff(bounds[span.start : span.stop + 1]))
+            col = self.X.indices[part]
+            if self.X.format == "csc":
+                row, col = col, row
+            yield part, row, start[row] + col
 
     def cross(
         self,
@@ -390,20 +405,16 @@ class SparseRows(Rows):
     ) -> Array:
         if self.X.format != "csr":
             return super().cross(index, centers, codes, weight, back, exact=exact)
-        out = np.empty((len(index), self.shape[1]))
+        out = -back
         self._find(index)
         for j, f in enumerate(index.tolist()):
-            # only rows in which the column is stored contribute, but for the centers
+            # only rows in which the column is stored contribute, but for the centers; a block of
+            # them is copied into the cache, and multiplied there in float64
             at = self._places[f]
             rows = np.searchsorted(self.X.indptr, at, side="right") - 1
             v = self.X.data[at] * weight[j, rows]
-            if 3 * len(rows) < self.shape[0]:
-                out[j] = self.X[rows].astype(np.float64, copy=False).T @ v
-            else:
-                u = np.zeros(self.shape[0])
-                u[rows] = v
-                out[j] = self.tdot(u, exact=exact)
-        out -= back
+            for span in spans(len(rows), self._height(self.shape[0])):
+                out[j] += self.X[rows[span]].T @ v[span]
         return out
 
     def _find(self, index: IntArray) -> None:
@@ -420,7 +431,7 @@ class SparseRows(Rows):
         order = np.argsort(indices[at], kind="stable")
         ends = np.searchsorted(indices[at[order]], np.arange(self.shape[1] + 1))
         for f in np.flatnonzero(table).tolist():
-            self._places[f] = at[order[ends[f] : ends[f + 1]]]
+            self._places[f] = at[order[ends[f] : ends[f + 1]]].astype(self.X.indptr.dtype)
 
     def class_statistics(
         self, codes: IntArray, weight: Array, n_classes: int
@@ -428,12 +439,13 @@ class SparseRows(Rows):
         n, m = self.shape
         totals = np.bincount(codes, weight, minlength=n_classes)
         weight = weight / np.where(totals > 0.0, totals, 1.0)[codes]
-        member = sp.csr_array((weight, (codes, np.arange(n))), shape=(n_classes, n))
         mean, square = np.zeros((2, n_classes, m))
-        for rows, cols, part in self._parts():
-            mean[:, cols] += (member[:, rows] @ part).toarray()
-            part.data *= part.data
-            square[:, cols] += (member[:, rows] @ part).toarray()
+        for part, row, at in self._entries(codes):
+            x = self.X.data[part]
+            weighted = weight[row] * x
+            np.add.at(mean.reshape(-1), at, weighted)
+            weighted *= x
+            np.add.at(square.reshape(-1), at, weighted)
         variance = np.maximum(square - mean**2, 0.0)
         # far from zero the difference cancels: such columns have hardly a zero
         far = np.flatnonzero((variance < 1e-6 * square).any(axis=0))
@@ -446,13 +458,11 @@ class SparseRows(Rows):
 
     def clipped(self, low: Array, high: Array, codes: IntArray) -> Rows:
         """The same places with other values: of sparse rows most values may lie far out."""
-        data, m, done = self.X.data.copy(), self.shape[1], 0
+        data = self.X.data.copy()
         low, high = low.reshape(-1).astype(self.dtype), high.reshape(-1).astype(self.dtype)
-        for rows, cols, part in self._parts():
-            places, x = part.tocoo(), data[done : done + part.nnz]
-            at = codes[rows][places.row] * m + np.arange(m)[cols][places.col]
+        for part, _, at in self._entries(codes):
+            x = data[part]
             np.copyto(x, np.clip(x, low[at], high[at]), where=x != 0.0)
-            done += part.nnz
         arrays = (data, self.X.indices, self.X.indptr)
         return SparseRows(type(self.X)(arrays, shape=self.X.shape, copy=False))
 
