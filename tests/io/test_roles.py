@@ -138,7 +138,7 @@ def test_clinical_columns_of_a_wide_table_are_left_out(counts):
     assert table.X.shape == (40, 60) and set(table.dropped) == more.keys()
     assert table.dropped["age"] == "covariate: looks clinical"
     assert any(text.startswith("4 columns were left out") for text in table.record)
-    lines = table.describe()["roles"]
+    lines = table.role_lines()
     assert lines[-1] == {"role": "feature", "columns": [], "count": 60, "reason": "numbers"}
     assert sum(line["count"] for line in lines) == 65
     assert {"role": "covariate", "columns": ["age", "sex"], "count": 2,

@@ -23,7 +23,8 @@ from .options import flag
 
 if TYPE_CHECKING:
     from ..evaluation import Comparison
-    from ..io import Candidate, Table
+    from ..io import Table
+    from ..io.roles import Candidate
 
 _EVERY = 10.0  # seconds between plain lines of progress
 _WORTH_SAYING = 2.0  # seconds that a stage took

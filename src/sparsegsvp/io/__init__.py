@@ -16,27 +16,22 @@ if TYPE_CHECKING:
     from .errors import InputError as InputError
     from .models import load_model as load_model
     from .models import save_model as save_model
-    from .roles import Candidate as Candidate
-    from .roles import ColumnRole as ColumnRole
-    from .roles import guess_positive as guess_positive
     from .table import Table as Table
-    from .table import find_targets as find_targets
     from .table import make_table as make_table
-    from .table import preview_table as preview_table
     from .table import read_table as read_table
 
 _MODULES = {
     "errors": ("InputError",),
     "models": ("load_model", "save_model"),
-    "roles": ("Candidate", "ColumnRole", "guess_positive"),
-    "table": ("Table", "find_targets", "make_table", "preview_table", "read_table"),
+    "table": ("Table", "make_table", "read_table"),
 }
 # What other rooms of the package use.
 _INNER = {
     "errors": ("need",),
     "files": ("prepare_output", "whole_folder", "write_atomic"),
     "formats": ("workbook",),
-    "table": ("check_cohort", "known_labels"),
+    "roles": ("guess_positive",),
+    "table": ("check_cohort", "find_targets", "known_labels", "preview_table"),
     "text": ("csv_text", "harmless", "listed_names"),
 }
 __all__ = sorted(name for names in _MODULES.values() for name in names)

@@ -154,30 +154,9 @@ IS, VERSUS = "=", " vs "  # in the name of a feature that is a level of a column
 
 @dataclass(frozen=True)
 class ColumnRole:
-    """The role of a column, and why it has it.
+    """The role of a column, and why it has it; those of "batch" to "ignored" are left out."""
 
-    Attributes
-    ----------
-    column : str
-        Its name; empty for names of samples that are no column of the table.
-    role : {"target", "id", "group", "batch", "covariate", "ignored", "feature"}
-        What it is for. Columns of the roles batch, covariate and ignored are left out.
-    reason : str
-        Why, in a few words.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pandas as pd
-    >>> from sparsegsvp.io import make_table
-    >>> genes = np.random.default_rng(0).normal(size=(6, 60))
-    >>> frame = pd.DataFrame(genes, columns=[f"G{j}" for j in range(60)])
-    >>> frame = frame.assign(age=[61, 45, 70, 52, 66, 58], type=list("ababab"))
-    >>> [(c.column, c.role) for c in make_table(frame, target="type").roles]
-    [('type', 'target'), ('age', 'covariate')]
-    """
-
-    column: str
+    column: str  # empty for names of samples that are no column of the table
     role: Role
     reason: str
 
@@ -282,17 +261,7 @@ _LIKELY = re.compile(
 
 @dataclass(frozen=True)
 class Candidate:
-    """A column, or a row, that may hold the classes, and how often each occurs.
-
-    `proposed` is whether it is the one to begin with: never a sex, an age, a batch or names.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io.roles import candidates
-    >>> columns = {"Sex": list("mfmf"), "tissue": ["colon", "breast"] * 2}
-    >>> [(c.name, c.proposed) for c in candidates(columns)]
-    [('tissue', True), ('Sex', False)]
-    """
+    """A column, or a row, that may hold the classes; `proposed` is the one to begin with."""
 
     name: str
     counts: dict[str, int]
@@ -329,26 +298,15 @@ _OF_COMPARISON = """0 - absent alive benign censored control controls ctrl false
 
 
 def guess_positive(classes: Sequence[str]) -> str:
-    """Guess from their names which of two classes is the one of interest.
+    """Guess from their names which of two classes, sorted, is the one of interest.
 
-    Parameters
-    ----------
-    classes : sequence of str
-        Two names, sorted.
-
-    Returns
-    -------
-    str
-        The one whose name says so (case, cancer, died, positive, +, yes, 1, ...), the other than
-        the one to compare with (control, normal, healthy, no, 0, ...), or the last.
+    It is the one whose name says so, the other than the one to compare with, or the last.
 
     Examples
     --------
-    >>> from sparsegsvp.io import guess_positive
-    >>> guess_positive(["cancer", "normal"]), guess_positive(["no relapse", "relapse"])
-    ('cancer', 'relapse')
-    >>> guess_positive(["ER+", "ER-"]), guess_positive(["A", "B"])
-    ('ER+', 'B')
+    >>> from sparsegsvp.io.roles import guess_positive
+    >>> guess_positive(["ER+", "ER-"]), guess_positive(["no relapse", "relapse"])
+    ('ER+', 'relapse')
     """
     words = [set(re.findall(r"[a-z]+|[0-9]+|[+-]$", name.lower().strip())) for name in classes]
     others = [w.isdisjoint(_OF_COMPARISON.split()) for w in words]

@@ -145,26 +145,6 @@ class Table:
         plain = {"role": "feature", "columns": [], "count": rest, "reason": "numbers"}
         return [*lines, plain] if rest else lines
 
-    def describe(self) -> dict[str, Any]:
-        """Return all but the numbers, labels and names, as JSON can hold it."""
-        counts = self.class_counts()
-        return {
-            "source": self.source,
-            "digest": self.digest,
-            "target": self.target,
-            "positive": self.positive_class,
-            "positive_guessed": self.positive_guessed,
-            "n_samples": int(self.X.shape[0]),
-            "n_features": int(self.X.shape[1]),
-            "n_missing": self.n_missing,
-            "classes": list(counts),
-            "class_counts": list(counts.values()),
-            "record": list(self.record),
-            "notices": [notice.to_dict() for notice in self.notices],
-            "dropped": dict(self.dropped),
-            "roles": self.role_lines(),
-        }
-
 
 def read_table(
     path: str | PathLike[str],
@@ -533,29 +513,9 @@ _FEW = 12  # values of a column of numbers that may be classes
 
 
 def find_targets(path: str | PathLike[str], **options: Any) -> list[Candidate]:
-    """List the columns of a file that may hold the classes, with their values.
+    """List the columns of a file that may hold the classes, the likeliest first.
 
-    Parameters
-    ----------
-    path : path-like
-        A file that `read_table` reads.
-    **options
-        Those of `read_table` that say how a file is read; others are ignored.
-
-    Returns
-    -------
-    list of Candidate
-        The likeliest first. At most one is `proposed`: never a sex, an age, a batch or names.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> from sparsegsvp.io import find_targets
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "a.csv"
-    ...     _ = path.write_text("g1,g2,state\\n1.5,2,ill\\n2.5,3,well\\n1,2,ill\\n2,4,well\\n")
-    ...     [(c.name, c.counts, c.proposed) for c in find_targets(path)]
-    [('state', {'ill': 2, 'well': 2}, True)]
+    At most one is `proposed`: never a sex, an age, a batch or names.
     """
     file = existing_file(path)
     if options.get("labels") is not None:
@@ -586,35 +546,9 @@ def preview_table(
 ) -> dict[str, Any]:
     """Read a table in a process with limits, and say what is in it, for a program to show.
 
-    Parameters
-    ----------
-    path : path-like
-        A file that `read_table` reads.
-    seconds : float, default=60.0
-        How long it may take.
-    memory : int or None, default=None
-        How many bytes it may take; by default three quarters of what the machine has.
-    **options
-        Those of `read_table`. Without a target the one that `find_targets` proposes is taken.
-
-    Returns
-    -------
-    dict
-        What JSON can hold: ``table`` as `Table.describe` gives it, or None and an ``error``;
-        ``target`` and whether it is ``proposed``; ``candidates`` for it; ``columns`` with role and
-        reason; ``shown`` and ``rows``, the first cells; ``notices`` with what would see to each.
-        A file that cannot be read at all, or not within the limits, is an `InputError`.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> from sparsegsvp.io import preview_table
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "a.csv"
-    ...     _ = path.write_text("g1,g2,state\\n1.5,2,ill\\n2.5,3,well\\n1,2,ill\\n2,4,well\\n")
-    ...     preview = preview_table(path)
-    >>> preview["target"], preview["proposed"], preview["table"]["n_samples"]
-    ('state', True, 4)
+    Without a target the one that `find_targets` proposes is taken. ``table`` of the answer, which
+    JSON can hold, is None if there is an ``error``; a file that cannot be read at all, or not
+    within the limits, is an `InputError`.
     """
     source = shown_name(existing_file(path))
     request = json.dumps({"path": os.fspath(path), "options": options, "memory": memory})
@@ -677,7 +611,13 @@ def _preview(file: Path, options: dict[str, Any]) -> dict[str, Any]:
         table = read_table(file, **{**options, "target": answer["target"]})
     except InputError as error:
         return answer | {"error": [error.what, error.where, error.remedy]}
-    answer |= {"table": table.describe(), "notices": [n.to_dict() for n in table.notices]}
+    counts = table.class_counts()
+    answer["table"] = {
+        "n_samples": table.X.shape[0], "n_features": len(table.feature_names), "classes": [*counts],
+        "class_counts": [*counts.values()], "positive": table.positive_class,
+        "positive_guessed": table.positive_guessed, "n_missing": table.n_missing,
+    }  # fmt: skip
+    answer["notices"] = [n.to_dict() for n in table.notices]
     for c in table.roles:
         guess = c.role == "target" and answer["proposed"]
         reason = "a guess" if guess else c.reason
