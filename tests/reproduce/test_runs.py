@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -171,7 +172,7 @@ def test_ovarian_at_q_01_selects_two_of_a_plane_but_not_the_same_two() -> None:
     published = STUDIES["ovarian"].methods["q=0.1"]
     listed = set(re.findall(r"MZ[\d.]+", published["notebook"]["features"]))
     assert len(listed) == 3 and published["elbows"] == [2, 2]
-    planes = sum(nearly_the_start(data, "ovarian", "q=0.1", 4, 1_500), [])
+    planes = chain(*nearly_the_start(data, "ovarian", "q=0.1", 4, 1_500))
     panels = [frozenset(data.feature_names[elbow_features(plane.w)]) for plane in planes]
     assert 2 in map(len, panels) and len(set(panels)) > 2
     assert listed & frozenset.union(*panels)  # of 15,154
