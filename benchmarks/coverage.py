@@ -47,17 +47,15 @@ from sparsegsvp.evaluation import permutation_test
 from sparsegsvp.evaluation.cache import Cache, digest, run_pieces, versions
 from sparsegsvp.evaluation.procedure import Answer
 from sparsegsvp.evaluation.result import OutOfFold, Scoring, difference_variance
-from sparsegsvp.evaluation.splits import holdout_ratio, make_folds, read_samples
+from sparsegsvp.evaluation.splits import make_folds, read_samples
 from sparsegsvp.metrics import (
     Interval,
-    auc_interval,
     delong_interval,
     delong_variance,
     fold_variance,
     paired_differences,
     predictive_values,
     proportion_interval,
-    rate_interval,
 )
 
 LOWEST, HIGHEST = 0.92, 0.97
@@ -147,24 +145,19 @@ def stand_in(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
     truths, ends, old = [], [], []
     for start in range(0, replicates, 50):
         X = cell.draw(rng, min(50, replicates - start))
-        rates, numbers, said = [], [], []
+        rates, said = [], []
         for selected in (SELECTED, FEWER):
             weights, biases = fit(X, train * y, train * ~y, selected)
             length, pull = np.linalg.norm(weights, axis=-1), weights @ cell.shift
             a, b = norm.cdf((pull + biases) / length), norm.cdf(-biases / length)
             rates.append([(a + b) / 2, norm.cdf(pull / length / np.sqrt(2)), a, b])
-            decisions = weights @ np.swapaxes(X, -1, -2) + biases[..., None]
-            numbers.append(fold_numbers(decisions, y, folds))
-            said.append(decisions)
+            said.append(weights @ np.swapaxes(X, -1, -2) + biases[..., None])
         first, second = rates
         accuracy = shares[0] * first[2] + shares[1] * first[3]
         truths.append([*first, accuracy, first[0] - second[0]])
-        for i, parts in enumerate(zip(*numbers[0])):
-            new, before = intervals(*parts, y, holdout_ratio(folds), samples.units[::-1])
-            pooled = [n[0][i].sum(axis=0) / n[1][i].sum(axis=0) for n in numbers]
-            new += more_intervals(pooled, [d[i] for d in said], y, folds, scoring)
-            ends.append(new)
-            old.append(before)
+        ends += [intervals(both, y, folds, scoring, float(shares[0])) for both in zip(*said)]
+        numbers = fold_numbers(said[0], y, folds)
+        old += [old_intervals(*parts, scoring.ratio) for parts in zip(*numbers)]
     truth = np.mean(np.concatenate(truths, axis=1), axis=(1, 2))
     exact = {name: Interval(value, value, value, 1.0) for name, value in zip(SCORES, truth)}
     values = predictive_values(exact["sensitivity"], exact["specificity"], float(shares[0]))
@@ -182,22 +175,21 @@ def stand_in(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
     }
 
 
-def more_intervals(
-    pooled: list[np.ndarray], said: list[np.ndarray], y: np.ndarray, folds: Any, scoring: Scoring
+def intervals(
+    said: tuple[np.ndarray, ...], y: np.ndarray, folds: Any, scoring: Scoring, share: float
 ) -> list[tuple[float, float]]:
-    """Accuracy, predictive values and the paired difference of one replicate."""
-    units, counts = scoring.units[::-1], np.bincount(y)[::-1]
-    codes, answers = y.astype(int), []
+    """The package's intervals of one replicate: decisions of both stand-ins, fold by sample."""
+    answers = []
     for decisions in said:
-        parts = [(d[fold.test] > 0).astype(int) for d, fold in zip(decisions, folds)]
-        answers.append(OutOfFold.gather(codes, folds, [Answer(p, None, None) for p in parts]))
-    found = [scoring.accuracy(answers[0])]
-    each = [rate_interval([r], [n], level=0.95**0.5) for r, n in zip(pooled[0], units)]
-    values = predictive_values(each[0], each[1], float(counts[0] / y.size))
-    found += [values.get(name, Interval(0.5, 0.0, 1.0)) for name in ("ppv", "npv")]
+        values = [np.stack([-d[f.test], d[f.test]], axis=1) for d, f in zip(decisions, folds)]
+        parts = [Answer((v[:, 1] > 0).astype(int), v, None) for v in values]
+        answers.append(OutOfFold.gather(y.astype(int), folds, parts))
+    scores = scoring.all(answers[0], (0, 1), share)
+    names = ("balanced_accuracy", "roc_auc", "sensitivity", "specificity", "accuracy", "ppv", "npv")
+    found = [scores.get(name, Interval(0.5, 0.0, 1.0)) for name in names]
+    value = np.subtract(*(found.recalls(2).mean() for found in answers))
     variance = difference_variance(*answers, scoring, "balanced_accuracy")
-    value = float(pooled[0].mean() - pooled[1].mean())
-    found += paired_differences([value], [variance], [len(folds) - 1])
+    found += paired_differences([float(value)], [variance], [len(folds) - 1])
     return [(i.low, i.high) for i in found]
 
 
@@ -218,36 +210,21 @@ def fold_numbers(decisions: np.ndarray, y: np.ndarray, folds: list[Any]) -> tupl
     return hits, totals, areas, variances
 
 
-def intervals(
-    hits: np.ndarray,
-    totals: np.ndarray,
-    areas: np.ndarray,
-    variances: np.ndarray,
-    y: np.ndarray,
-    ratio: float,
-    units: np.ndarray,
-) -> Any:
-    """The package's intervals of one replicate, then those of version 0.2."""
+def old_intervals(
+    hits: np.ndarray, totals: np.ndarray, areas: np.ndarray, variances: np.ndarray, ratio: float
+) -> list[tuple[float, float]]:
+    """The intervals of version 0.2 of one replicate."""
     rates = (hits / totals).T
     pooled, total = hits.sum(axis=0) / totals.sum(axis=0), totals.sum(axis=0) / REPEATS
-    variances = variances * (y.size / units.sum())
-    options = {"ratio": ratio}
+    sampling, smallest = pooled * (1 - pooled) / total, total.min()
+    delong = np.nanmean(variances) / FOLDS
     found = [
-        rate_interval(pooled, units, fold_scores=rates.mean(axis=0), **options),
-        auc_interval(areas, variances, units, n_splits=FOLDS, **options),
-        rate_interval(pooled[:1], units[:1]),
-        rate_interval(pooled[1:], units[1:]),
-    ]
-    sampling = pooled * (1 - pooled) / total
-    delong = np.nanmean(variances * units.sum() / y.size) / FOLDS
-    smallest = total.min()
-    before = [
         added(pooled.mean(), rates.mean(axis=0), sampling.sum() / 4, 2 * smallest, ratio),
         added(np.mean(areas), areas, delong, 2 * smallest, ratio),
         added(pooled[0], rates[0], sampling[0], total[0], ratio),
         added(pooled[1], rates[1], sampling[1], total[1], ratio),
     ]
-    return [[(i.low, i.high) for i in part] for part in (found, before)]
+    return [(i.low, i.high) for i in found]
 
 
 def added(value: float, scores: Any, sampling: float, trials: float, ratio: float) -> Any:
@@ -383,8 +360,8 @@ def run_verdicts(replicates: int, seed: int, jobs: int, path: Path | None) -> li
     """Run all replicates that are not kept from another run; return a row for each kind."""
     store, wanted = Cache(path), []
     for number in range(replicates):
-        # with signal a test takes ten times as long: a quarter of the replicates has to do
-        kinds = NOISE if number % 4 else (*NOISE, *POWER)
+        # with signal a test takes ten times as long: half of the replicates has to do
+        kinds = NOISE if number % 2 else (*NOISE, *POWER)
         wanted += [(kind, number, seed) for kind in kinds]
     keys = [digest(piece, versions()) for piece in wanted]
     missing = [(key, p) for key, p in zip(keys, wanted) if store.get(key) is None]

@@ -177,7 +177,7 @@ def validate_predictions(
         own = float(move_prior([0.5], old, float(shares[one]))[0])
     zeros = np.zeros(truth.size, dtype=np.intp)
     found = OutOfFold(np.arange(truth.size), zeros, zeros, truth, predicted, decision, proba)
-    scoring = Scoring(totals.astype(np.float64), truth.size, one, level, exact=True)
+    scoring = Scoring(totals.astype(np.float64), one, level, exact=True)
     share = (float(shares[one]) if prevalence is None else prevalence) if k == 2 else None
     share = share if complete else None
     calibration = scoring.calibration(found)

@@ -23,9 +23,11 @@ from .intervals import (
     fold_variance,
     holm,
     mean_interval,
+    mean_variance,
     paired_differences,
+    placements,
     proportion_interval,
-    rate_interval,
+    rate_trials,
     recall_mean_interval,
     sequential_p_value,
 )
