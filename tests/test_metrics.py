@@ -232,20 +232,12 @@ def test_nogueira_of_panels_of_one_size_is_kunchevas_index():
     d, k = 15, 4
     panels = [set(rng.choice(d, k, replace=False).tolist()) for _ in range(6)]
     pairs = [(len(a & b) - k * k / d) / (k - k * k / d) for a, b in combinations(panels, 2)]
-    found = nogueira_stability(panels, n_features=d).value
+    found = nogueira_stability(panels, n_features=d)
     assert found == pytest.approx(np.mean(pairs))
     matrix = np.array([[f in panel for f in range(d)] for panel in panels])
-    assert nogueira_stability(matrix).value == pytest.approx(found)
-    assert nogueira_stability([[3, 4]] * 5, n_features=9).value == 1.0
-    assert np.isnan(nogueira_stability([[], []], n_features=9).value)
-
-
-def test_nogueira_interval_covers_for_independent_panels():
-    rng = np.random.default_rng(5)
-    p = np.r_[np.full(5, 0.8), np.full(45, 0.05)]
-    truth = 1 - np.mean(p * (1 - p)) / (p.mean() * (1 - p.mean()))
-    found = [nogueira_stability(rng.random((60, 50)) < p) for _ in range(200)]
-    assert np.mean([i.low <= truth <= i.high for i in found]) >= 0.92
+    assert nogueira_stability(matrix) == pytest.approx(found)
+    assert nogueira_stability([[3, 4]] * 5, n_features=9) == 1.0
+    assert np.isnan(nogueira_stability([[], []], n_features=9))
 
 
 def test_nogueira_refuses_what_it_cannot_read():

@@ -31,13 +31,12 @@ from .intervals import (
     recall_mean_interval,
     sequential_p_value,
 )
-from .stability import StabilityIndex, average_jaccard, error_bound, nogueira_stability
+from .stability import average_jaccard, error_bound, nogueira_stability
 
 __all__ = [
     "Calibration",
     "Difference",
     "Interval",
-    "StabilityIndex",
     "average_jaccard",
     "calibration_curve",
     "calibration_line",
