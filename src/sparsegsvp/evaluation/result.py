@@ -158,9 +158,7 @@ class Scoring:
         """Return how many trials the recall of each class is worth."""
         if self.exact:
             return self.units.tolist()
-        right, recalls = found.predicted == found.truth, found.recalls(self.units.size)
-        each = zip(recalls, self.units, self.variances(found, right))
-        return [metrics.rate_trials([p], [n], variances=[v], ratio=self.ratio) for p, n, v in each]
+        return [self._trials(found, weights) for weights in np.eye(self.units.size)]
 
     def rates(self, found: OutOfFold) -> dict[int, Interval]:
         """Return the recall of each class that has samples."""
@@ -198,13 +196,18 @@ class Scoring:
         return self._mean_of_rates(found, shares, [right[rows].mean() for rows in found.parts])
 
     def _mean_of_rates(self, found: OutOfFold, weights: Any, fold_scores: Any) -> Interval:
-        recalls, right = found.recalls(self.units.size), found.predicted == found.truth
+        value = float(weights @ found.recalls(self.units.size))
+        trials = self._trials(found, weights, fold_scores)
+        return metrics.proportion_interval(value, trials, level=self.level)
+
+    def _trials(self, found: OutOfFold, weights: Any, fold_scores: Any = None) -> float:
+        """Return how many trials a weighted mean of the recalls is worth."""
         options = {"ratio": self.ratio, "level": self.level, "fold_scores": fold_scores}
-        variances = self.variances(found, right)
-        trials = metrics.rate_trials(
+        variances = self.variances(found, found.predicted == found.truth)
+        recalls = found.recalls(self.units.size)
+        return metrics.rate_trials(
             recalls, self.units, variances=variances, weights=weights, **options
         )
-        return metrics.proportion_interval(float(weights @ recalls), trials, level=self.level)
 
     def roc_auc(self, found: OutOfFold) -> Interval | None:
         """Return the mean area over the folds; None where nothing ranks the samples."""
