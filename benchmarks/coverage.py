@@ -174,13 +174,18 @@ def stand_in(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
     values = predictive_values(exact["sensitivity"], exact["specificity"], float(shares[0]))
     truth = np.array([*truth[:5], values["ppv"].value, values["npv"].value, truth[5]])
     found, before = np.array(ends), np.array(old)
-    inside = (found[..., 0] <= truth + 1e-9) & (truth - 1e-9 <= found[..., 1])
     names = (*SCORES, *MORE)
+
+    def coverage(ends: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+        inside = (ends[..., 0] <= truth + 1e-9) & (truth - 1e-9 <= ends[..., 1])
+        return dict(zip(names, inside.mean(axis=0).tolist()))
+
     return {
         "cell": cell.name,
         "truth": dict(zip(names, truth.tolist())),
-        "coverage": dict(zip(names, inside.mean(axis=0).tolist())),
-        "this table": float(np.mean((found[:, 0, 0] <= here) & (here <= found[:, 0, 1]))),
+        "coverage": coverage(found, truth),
+        "this table": coverage(found[:, :1], here[:, None])[SCORES[0]],
+        "coverage 0.2": coverage(before, truth[: len(SCORES)]),
         "width": dict(zip(names, np.ptp(found, axis=-1).mean(axis=0).tolist())),
         "width 0.2": dict(zip(SCORES, np.ptp(before, axis=-1).mean(axis=0).tolist())),
         "replicates": len(found),
@@ -255,9 +260,10 @@ def interval_table(results: list[dict[str, Any]]) -> str:
         cells = []
         for name, share in row["coverage"].items():
             mark = "**" if share < LOWEST else ""
-            old = f", {row['width 0.2'][name]:.2f}" if name in SCORES else ""
-            widths = f"{row['width'][name]:.2f}{old}"
-            cells.append(f"{mark}{share:.3f}{mark} ({widths})")
+            shown = f"{mark}{share:.3f}{mark} ({row['width'][name]:.2f})"
+            if name in SCORES:
+                shown += f", {row['coverage 0.2'][name]:.3f} ({row['width 0.2'][name]:.2f})"
+            cells.append(shown)
         truth = f"{row['truth'][SCORES[0]]:.3f} | {row['truth'][SCORES[1]]:.3f}"
         cells.append(f"{row['this table']:.3f}")
         lines.append(f"| {row['cell']} | {truth} | {' | '.join(cells)} |")
