@@ -195,7 +195,7 @@ def stability(
         values = [
             nogueira_stability(
                 [read(split)[str(k)] for split in data["splits"]], n_features=data["shape"][1]
-            ).value
+            )
             for data in sets.values()
             if k < data["shape"][1] and k in data["sizes"]
         ]

@@ -18,10 +18,11 @@ from sparsegsvp.metrics import (
     fold_variance,
     holm,
     mean_interval,
+    mean_variance,
     nogueira_stability,
     paired_differences,
     proportion_interval,
-    rate_interval,
+    rate_trials,
     recall_mean_interval,
     sequential_p_value,
 )
@@ -60,32 +61,54 @@ def test_fold_variance_is_nadeau_and_bengios():
     assert np.isnan(fold_variance([0.5], 0.25))
 
 
+def rate_interval(rates, totals, **more):
+    return proportion_interval(float(np.mean(rates)), rate_trials(rates, totals, **more))
+
+
 def test_rates_take_the_larger_variance_never_the_sum():
     """Defect 9: intervals counted the sampling of the test samples twice."""
     rates, totals = [0.8, 0.7], [40, 60]
-    alone = rate_interval(rates, totals, fold_scores=[0.75] * 25)  # folds that do not differ
-    calm = rate_interval(rates, totals, fold_scores=np.tile([0.74, 0.76], 12))
-    assert (alone.low, alone.high) == (calm.low, calm.high)
-    wild = rate_interval(rates, totals, fold_scores=np.tile([0.5, 1.0], 12))
-    assert wild.high - wild.low > calm.high - calm.low
+    alone = rate_trials(rates, totals, fold_scores=[0.75] * 25)  # folds that do not differ
+    calm = rate_trials(rates, totals, fold_scores=np.tile([0.74, 0.76], 12))
+    assert alone == calm
+    assert rate_trials(rates, totals, fold_scores=np.tile([0.5, 1.0], 12)) < calm
     # what the folds of such samples have by counting alone must not make it much wider
     spread = np.sqrt(5 * (0.16 / 40 + 0.21 / 60) / 4)
     folds = 0.75 + spread * norm.ppf((np.arange(25) + 0.5) / 25)
-    plain = rate_interval(rates, totals)
     both = rate_interval(rates, totals, fold_scores=folds)
+    plain = rate_interval(rates, totals, ratio=0.0)
     assert both.high - both.low < 1.35 * (plain.high - plain.low)
+
+
+def test_samples_that_repeats_judge_differently_count_with_their_mean():
+    # of ten samples each is right in half of the repeats: their rate of 0.5 is known well
+    samples, right = np.tile(np.arange(10), 4), np.repeat([1.0, 0.0], 20)
+    assert mean_variance(right, samples) == 0.0
+    # the same five right in all repeats: the variance of a count
+    steady = (samples < 5).astype(float)
+    assert mean_variance(steady, samples) == pytest.approx(0.5 * 0.5 / 10)
+    sure, unsure = (
+        rate_trials([0.5], [10], variances=[mean_variance(r, samples)]) for r in (right, steady)
+    )
+    assert unsure == rate_trials([0.5], [10]) < sure
+    # patients of five samples that agree are two patients
+    assert mean_variance(steady, samples // 5) == pytest.approx(0.5 * 0.5 / 2)
+
+
+def test_the_luck_with_training_samples_is_one_for_all_classes():
+    one = rate_trials([0.7], [10**6], ratio=0.25)
+    two = rate_trials([0.7, 0.7], [10**6, 10**6], ratio=0.25)
+    assert one / 1e6 == pytest.approx(1 / (1 + 0.375), rel=1e-3)
+    assert two / 1e6 == pytest.approx(1 / (0.5 + 0.375), rel=1e-3)
 
 
 def test_perfect_scores_are_exact_and_count_groups_not_samples():
     """Defect 8: ten patients with forty samples each gave .991 to 1."""
     folds = [1.0] * 25
-    assert rate_interval([1, 1], [30, 30], fold_scores=folds).low == pytest.approx(
-        0.025 ** (1 / 60)
-    )
-    assert rate_interval([1, 1], [5, 5], fold_scores=folds).low == pytest.approx(0.025 ** (1 / 10))
-    assert auc_interval(folds, [0.0] * 25, [5, 5], n_splits=5).low == pytest.approx(
-        0.025 ** (1 / 10)
-    )
+    for n in (5, 30):
+        low = rate_interval([1, 1], [n, n], fold_scores=folds).low
+        assert low == pytest.approx(0.025 ** (1 / (2 * n)))
+    assert auc_interval(folds, 0.0, [5, 5]).low == pytest.approx(0.025 ** (1 / 10))
 
 
 def test_more_samples_narrow_every_interval_and_ends_stay_within_bounds():
@@ -93,7 +116,7 @@ def test_more_samples_narrow_every_interval_and_ends_stay_within_bounds():
         widths = []
         for n in (10, 40, 160):
             a = rate_interval([value, value], [n, n], fold_scores=[value] * 25)
-            b = auc_interval([value] * 25, [value * (1 - value) / n] * 25, [n, n], n_splits=5)
+            b = auc_interval([value] * 25, value * (1 - value) / n / 5, [n, n])
             c = mean_interval(value / 4, value / 16 / n, fold_scores=[value / 4] * 5)
             assert all(0 <= i.low <= i.value <= i.high <= 1 for i in (a, b, c))
             widths.append([i.high - i.low for i in (a, b, c)])
@@ -209,20 +232,12 @@ def test_nogueira_of_panels_of_one_size_is_kunchevas_index():
     d, k = 15, 4
     panels = [set(rng.choice(d, k, replace=False).tolist()) for _ in range(6)]
     pairs = [(len(a & b) - k * k / d) / (k - k * k / d) for a, b in combinations(panels, 2)]
-    found = nogueira_stability(panels, n_features=d).value
+    found = nogueira_stability(panels, n_features=d)
     assert found == pytest.approx(np.mean(pairs))
     matrix = np.array([[f in panel for f in range(d)] for panel in panels])
-    assert nogueira_stability(matrix).value == pytest.approx(found)
-    assert nogueira_stability([[3, 4]] * 5, n_features=9).value == 1.0
-    assert np.isnan(nogueira_stability([[], []], n_features=9).value)
-
-
-def test_nogueira_interval_covers_for_independent_panels():
-    rng = np.random.default_rng(5)
-    p = np.r_[np.full(5, 0.8), np.full(45, 0.05)]
-    truth = 1 - np.mean(p * (1 - p)) / (p.mean() * (1 - p.mean()))
-    found = [nogueira_stability(rng.random((60, 50)) < p) for _ in range(200)]
-    assert np.mean([i.low <= truth <= i.high for i in found]) >= 0.92
+    assert nogueira_stability(matrix) == pytest.approx(found)
+    assert nogueira_stability([[3, 4]] * 5, n_features=9) == 1.0
+    assert np.isnan(nogueira_stability([[], []], n_features=9))
 
 
 def test_nogueira_refuses_what_it_cannot_read():

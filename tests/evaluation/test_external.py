@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import expit
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
@@ -10,7 +11,7 @@ from sklearn.svm import LinearSVC
 
 from sparsegsvp import GSVPSVM
 from sparsegsvp.datasets import make_planted
-from sparsegsvp.evaluation import check_shift, validate_external, validate_predictions
+from sparsegsvp.evaluation import check_shift, validate_external
 from sparsegsvp.metrics import exact_interval
 
 
@@ -71,11 +72,9 @@ def test_what_the_cohort_cannot_show_is_flagged():
     assert "no probabilities" in [f.code for f in svm.flags] and "roc_auc" in svm.scores
     few = validate_external(model, np.r_[X[y == 0], X[y == 1][:3]], np.r_[y[y == 0], [1] * 3])
     assert next(f for f in few.flags if f.code == "few").numbers == {"class": 1, "count": 3}
-    flat = validate_predictions([0, 0, 1, 1], [0] * 4, [0, 1], decision=np.zeros((4, 2)))
+    flat = validate_external(DummyClassifier().fit(X, y), X, y)
     assert {"one call", "equal ranks"} <= {f.code for f in flat.flags}
-    apart = validate_predictions(
-        [0, 0, 1, 1], [0, 0, 1, 1], [0, 1], proba=np.array([[0.9, 0.1]] * 2 + [[0.1, 0.9]] * 2)
-    )
+    apart = validate_external(GaussianNB().fit(100 * y[:, None], y), 100 * y[:, None], y)
     assert next(f for f in apart.flags if f.code == "no slope").numbers == {"separated": True}
 
 
@@ -90,9 +89,11 @@ def test_three_classes_and_unknown_labels():
     with pytest.raises(ValueError, match="y holds d, which the model does not know"):
         validate_external(model, X[:2], ["a", "d"])
     with pytest.raises(ValueError, match="no samples"):
-        validate_predictions([], [], ["a", "b"])
-    with pytest.raises(ValueError, match="positive class"):
-        validate_predictions(["a"], ["a"], ["a", "b"], positive="c")
+        validate_external(model, X, [])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        validate_external(model, X, y[1:])
+    with pytest.raises(ValueError, match="pos_label='e' is not among"):
+        validate_external(model, X, y, pos_label="e")
 
 
 # ------------------------------------------------------------------ values against training

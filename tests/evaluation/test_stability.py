@@ -76,7 +76,7 @@ def test_halves_serve_stability_and_chosen_again_alike():
     rows = complementary_pair(samples, 0)[0]
     assert len(panels) == 12 and all(len(p) == 3 for p in panels) and rows.size == 30
     row = found.ladder[found.ladder["size"] == 3].iloc[0]
-    assert row["stability"] == pytest.approx(nogueira_stability(panels, 80).value)
+    assert row["stability"] == pytest.approx(nogueira_stability(panels, 80))
     again = stability.chosen_again(3)
     for feature, share in zip(again["feature"], again["frequency"]):
         assert share == np.mean([feature in p for p in panels])

@@ -98,6 +98,8 @@ def test_reasons_for_doubt_come_from_flags_table_and_panel(documents):
 
 
 def test_numbers_are_never_flattered():
+    """Defect 26: a p-value of 1e-6 read "p = 0.000"."""
+    assert p_value({"p_value": 1e-6}) == p_value({"p_value": 1e-4, "at_most": True}) == "p < 0.001"
     assert [number(v) for v in (0.994, 0.997, 0.9997, 1.0)] == ["0.99", "0.997", ">0.999", "1.00"]
     assert p_value({"p_value": 0.05, "at_most": True}) == "p at most 0.05"
     assert p_value({"p_value": 0.001}) == "p = 0.001" and p_value({"p_value": 0.5}) == "p = 0.50"

@@ -59,6 +59,7 @@ def test_gaps_are_filled_and_counted(model, samples, frame):
 
 
 def test_a_prevalence_multiplies_the_odds(model, samples):
+    """Defect 37: `predict` had no switch for the prior."""
     table = make_table(samples)
     base = predict_table(model, table)
     ill = base.classes.index("ill")
@@ -77,7 +78,7 @@ def test_a_prevalence_multiplies_the_odds(model, samples):
 
 
 def test_the_shares_of_training_mend_rare_classes():
-    """Of 5 positives in 100, equal shares call far more positive than there are."""
+    """Defect 37: of 5 positives in 100, equal shares call far more positive than there are."""
     rng = np.random.default_rng(0)
     y = np.repeat(["no", "yes"], [950, 50])
     X = rng.normal(size=(1000, 5))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections import defaultdict
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import metrics
 
 from sparsegsvp import Selection, load_model, select_panel
 from sparsegsvp.io import InputError, make_table
@@ -51,34 +52,33 @@ def test_the_saved_model_is_the_model(selection, folder, frame):
 
 def test_the_rates_of_the_page_follow_from_the_predictions(selection, folder):
     """Recomputed from predictions.csv with nothing of this package: one set of predictions."""
-    with open(folder / "predictions.csv", newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
+    rows = pd.read_csv(folder / "predictions.csv")
     assert len(rows) == 2 * len(selection.table.y)  # both repeats
-    right, total, called = defaultdict(int), defaultdict(int), defaultdict(int)
-    for row in rows:
-        total[row["truth"]] += 1
-        called[row["prediction"]] += 1
-        right[row["truth"]] += row["truth"] == row["prediction"]
-    scores, positive = selection.document["scores"], selection.document["data"]["positive"]
-    other = next(label for label in total if label != positive)
-    sensitivity, specificity = right[positive] / total[positive], right[other] / total[other]
+    document = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    page, one = (folder / "index.html").read_text(encoding="utf-8"), document["data"]["positive"]
+    truth, said = rows["truth"] == one, rows["prediction"] == one
+    folds = [part for _, part in rows.groupby(["repeat", "fold"])]
+    areas = [metrics.roc_auc_score(p["truth"] == one, p[f"decision_{one}"]) for p in folds]
     expected = {
-        "sensitivity": sensitivity,
-        "specificity": specificity,
-        "balanced_accuracy": (sensitivity + specificity) / 2,
-        "accuracy": sum(right.values()) / len(rows),
-        "ppv": right[positive] / called[positive],
-        "npv": right[other] / called[other],
+        "Balanced accuracy": metrics.balanced_accuracy_score(truth, said),
+        "Area under the ROC curve": np.mean(areas),
+        "Sensitivity": metrics.recall_score(truth, said),
+        "Specificity": metrics.recall_score(~truth, ~said),
+        "Positive predictive value": metrics.precision_score(truth, said),
+        "Negative predictive value": metrics.precision_score(~truth, ~said),
+        "Accuracy": metrics.accuracy_score(truth, said),
+        "Brier score": metrics.brier_score_loss(truth, rows[f"probability_{one}"]),
     }
-    for name, value in expected.items():
-        assert scores[name]["value"] == pytest.approx(value, abs=1e-9), name
-    shares = np.array(selection.document["confusion"]["shares"])
-    places = {label: j for j, label in enumerate(selection.document["data"]["classes"])}
-    assert shares[places[positive], places[positive]] == pytest.approx(sensitivity)
-    brier = np.mean(
-        [(float(r[f"probability_{positive}"]) - (r["truth"] == positive)) ** 2 for r in rows]
+    assert len(document["scores"]) == len(expected)
+    for (name, value), score in zip(expected.items(), document["scores"].values()):
+        assert score["value"] == pytest.approx(value, abs=1e-9), name
+        shown = re.search(rf"<dt>{name}</dt><dd><b>([\d.]+)</b>", page)
+        assert float(shown[1]) == pytest.approx(value, abs=0.00501), name
+    labels = document["data"]["classes"]
+    shares = metrics.confusion_matrix(
+        rows["truth"], rows["prediction"], labels=labels, normalize="true"
     )
-    assert scores["brier"]["value"] == pytest.approx(brier, abs=1e-9)
+    assert np.allclose(document["confusion"]["shares"], shares)
 
 
 def test_panel_and_ladder_as_tables(selection, folder):

@@ -10,7 +10,6 @@ from .external import (
     UnseenBatches,
     check_shift,
     validate_external,
-    validate_predictions,
 )
 from .nested import nested_evaluate
 from .permutation import Verdict, permutation_test
@@ -36,5 +35,4 @@ __all__ = [
     "paired_difference",
     "permutation_test",
     "validate_external",
-    "validate_predictions",
 ]

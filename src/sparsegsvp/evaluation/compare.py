@@ -334,7 +334,7 @@ def comparison_rows(
                 row |= {f"{prefix}_high".lstrip("_"): score.high}
         panels = [e["panel"] for e in entries]
         row["panel_size"] = float(np.mean([len(p) for p in panels]))
-        row["stability"] = nogueira_stability(panels, samples.X.shape[1]).value
+        row["stability"] = nogueira_stability(panels, samples.X.shape[1])
         row["jaccard"] = average_jaccard(panels)
     pairs = [key for key in found if key[0] != reference and (reference, key[1]) in found]
     values, variances, primary = [], [], "balanced_accuracy"

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 from scipy.stats import t as student
 from sklearn.model_selection import GroupKFold
+from sklearn.utils import check_consistent_length
 
 from .._typing import Float64Array, IntArray, Record
 from .._validate import check_real, derive_seed, first_few
@@ -86,7 +87,8 @@ def validate_external(
         Share of the positive class where the model is to be used; by default that of the cohort.
     prior : "equal" or array-like of shape (n_classes,), optional
         The class shares that the model's probabilities are for. Needed where it neither says them
-        (``prior_``) nor weights the classes: it does not remember those of its training samples.
+        (``prior_``) nor weights the classes: it does not remember those of its training samples,
+        and the cohort's are taken for them.
     level : float, default=0.95
         Coverage of the intervals.
 
@@ -105,79 +107,32 @@ def validate_external(
     >>> round(found.scores["roc_auc"].value, 2) > 0.9, found.prevalence
     (True, 0.1)
     """
-    classes = np.asarray(model.classes_)
-    decision, proba = class_scores(model, X)
-    if prior is None:
-        prior = estimator_prior(model, classes.size)
-        if prior is None:
-            prior = getattr(last_step(model), "class_prior_", None)
-    options: dict[str, Any] = {"decision": decision, "proba": proba, "positive": pos_label}
-    options |= {"prevalence": prevalence, "prior": prior, "level": level}
-    return validate_predictions(y, model.predict(X), classes.tolist(), **options)
-
-
-def validate_predictions(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    classes: Sequence[Any],
-    *,
-    decision: Float64Array | None = None,
-    proba: Float64Array | None = None,
-    positive: Any = None,
-    prevalence: float | None = None,
-    prior: Any = None,
-    level: float = 0.95,
-) -> ExternalValidation:
-    """Validate predictions that are at hand already; see `validate_external`.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n_samples,)
-        True and predicted labels.
-    classes : sequence
-        All classes of the model, in its order.
-    decision, proba : ndarray of shape (n_samples, n_classes), optional
-        Values that rank the samples for each class, and probabilities.
-    positive, prevalence, level
-        As for `validate_external`.
-    prior : "equal" or array-like of shape (n_classes,), optional
-        The shares that the probabilities are for; by default those of this cohort, as if it had
-        been drawn like the training samples.
-
-    Returns
-    -------
-    ExternalValidation
-
-    Examples
-    --------
-    >>> from sparsegsvp.evaluation import validate_predictions
-    >>> found = validate_predictions(["ill", "ill", "well"], ["ill", "well", "well"],
-    ...                              ["ill", "well"], positive="ill")
-    >>> found.confusion.tolist(), found.scores["balanced_accuracy"].value
-    ([[1.0, 1.0], [0.0, 1.0]], 0.75)
-    """
     check_real("level", level, above=0, below=1)
     if prevalence is not None:
         check_real("prevalence", prevalence, above=0, below=1)
-    labels, k = list(classes), len(classes)
-    if positive is not None and positive not in labels:
-        raise ValueError(f"the positive class {positive!r} is not among the classes {labels}.")
-    one = k - 1 if positive is None else labels.index(positive)
-    truth, predicted = (_codes(part, labels) for part in (y_true, y_pred))
+    labels = np.asarray(model.classes_).tolist()
+    k, one = len(labels), positive_code(labels, pos_label)
+    truth, predicted = _codes(y, labels), _codes(model.predict(X), labels)
+    check_consistent_length(truth, predicted)
+    decision, proba = class_scores(model, X)
+    if prior is None:
+        prior = estimator_prior(model, k)
+        if prior is None:
+            prior = getattr(last_step(model), "class_prior_", None)
     totals = np.bincount(truth, minlength=k)
     shares, complete = totals / truth.size, bool(totals.all())
     if decision is not None and not np.isfinite(decision).all():
         decision = None
     if proba is not None:
         given = shares if prior is None else prior
-        proba = move_prior(np.clip(proba, 0.0, 1.0), given, shares) if complete else None
+        proba = move_prior(proba, given, shares) if complete else None
     own = 0.5
     if prior is not None and k == 2 and complete:
         old = 0.5 if isinstance(prior, str) else float(np.asarray(prior)[one])
         own = float(move_prior([0.5], old, float(shares[one]))[0])
     zeros = np.zeros(truth.size, dtype=np.intp)
     found = OutOfFold(np.arange(truth.size), zeros, zeros, truth, predicted, decision, proba)
-    scoring = Scoring(totals.astype(np.float64), truth.size, one, level, exact=True)
+    scoring = Scoring(totals.astype(np.float64), one, level, exact=True)
     share = (float(shares[one]) if prevalence is None else prevalence) if k == 2 else None
     share = share if complete else None
     calibration = scoring.calibration(found)
@@ -200,6 +155,15 @@ def validate_predictions(
         calibration=calibration, flags=tuple(flags), out_of_fold=found, scoring=scoring,
         own_threshold=own, observed_prevalence=prevalence is None, shift=None,
     )  # fmt: skip
+
+
+def positive_code(labels: list[Any], pos_label: Any) -> int:
+    """Return the place of the positive class among the labels, by default the last."""
+    if pos_label is None:
+        return len(labels) - 1
+    if pos_label not in labels:
+        raise ValueError(f"pos_label={pos_label!r} is not among the classes {labels}.")
+    return labels.index(pos_label)
 
 
 def _codes(values: ArrayLike, labels: list[Any]) -> Any:

@@ -15,7 +15,7 @@ from .._typing import Float64Array, Progress
 from .._validate import check_integer, check_real, check_seed, derive_seed
 from ..metrics import move_prior
 from .cache import Clock
-from .external import LEFT_OUT, BatchAudit, audit_batch, batch_folds
+from .external import LEFT_OUT, BatchAudit, audit_batch, batch_folds, positive_code
 from .permutation import PERMUTATIONS, run_test
 from .procedure import (
     SIZES,
@@ -132,7 +132,7 @@ def nested_evaluate(
     m, k, labels = samples.X.shape[1], samples.n_classes, samples.classes.tolist()
     if prior is not None:  # refuse early what is no prior
         move_prior(np.full((1, k), 1 / k), prior, "equal")
-    positive, names = _positive(labels, pos_label), _names(samples.X, feature_names)
+    positive, names = positive_code(labels, pos_label), _names(samples.X, feature_names)
     columns = find_adjusted(adjust, m, names)
     if columns:
         estimator = always_with(estimator, columns, m)
@@ -298,14 +298,6 @@ def _audits(
         answers = [next(done).answer for _ in folds]
         audits.append(audit_batch(samples, name, found, folds, answers, seed, level))
     return tuple(audits)
-
-
-def _positive(labels: list[Any], pos_label: Any) -> int:
-    if pos_label is None:
-        return len(labels) - 1
-    if pos_label not in labels:
-        raise ValueError(f"pos_label={pos_label!r} is not among the classes {labels}.")
-    return labels.index(pos_label)
 
 
 def _names(X: Any, given: Sequence[str] | None) -> tuple[str, ...] | None:

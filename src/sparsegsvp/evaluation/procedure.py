@@ -42,13 +42,9 @@ def make_imputer() -> SimpleImputer:
 
 def last_step(model: Any) -> Any:
     """Return the last step of a pipeline, the best model of a search, or the model itself."""
-    while True:
-        if hasattr(model, "best_estimator_"):
-            model = model.best_estimator_
-        elif isinstance(model, Pipeline):
-            model = model.steps[-1][1]
-        else:
-            return model
+    while hasattr(model, "best_estimator_") or isinstance(model, Pipeline):
+        model = model.steps[-1][1] if isinstance(model, Pipeline) else model.best_estimator_
+    return model
 
 
 def with_seed(estimator: Any, seed: int) -> Any:

@@ -102,17 +102,30 @@ class OutOfFold:
         """Balanced accuracy of each fold, over the classes that it tests."""
         return np.array([np.nanmean(self.recalls(n_classes, rows)) for rows in self.parts])
 
-    def fold_areas(self, n_classes: int, positive: int) -> tuple[Float64Array, Float64Array]:
-        """Area of each fold with DeLong's variance, means of one against the rest with K > 2."""
+    def fold_areas(
+        self, n_classes: int, positive: int, units: IntArray | None = None
+    ) -> tuple[Float64Array, float]:
+        """Area of each fold, and DeLong's variance of their mean; one against the rest with K > 2.
+
+        A sample counts with its mean over the repeats, and with those of its unit (its group).
+        """
         ones = [positive] if n_classes == 2 else range(n_classes)
-        numbers = np.full((len(self.parts), 2), np.nan)
-        for number, rows in zip(numbers, self.parts):
+        areas = np.full(len(self.parts), np.nan)
+        placed = np.full((len(ones), self.truth.size), np.nan)
+        for j, rows in enumerate(self.parts):
             truth = self.truth[rows]
             if self.decision is not None and np.unique(truth).size == n_classes:
-                values = self.decision[rows]
-                pairs = [metrics.area_and_variance(truth == k, values[:, k]) for k in ones]
-                number[:] = np.mean(pairs, axis=0)
-        return numbers[:, 0], numbers[:, 1]
+                for row, k in zip(placed, ones):
+                    row[rows] = metrics.placements(truth == k, self.decision[rows, k])
+                areas[j] = np.mean([p[rows][truth == k].mean() for p, k in zip(placed, ones)])
+        units, variance = self.sample if units is None else units, 0.0
+        for k, row in zip(ones, placed):
+            for side in (self.truth == k, self.truth != k):
+                known = side & np.isfinite(row)
+                count = np.unique(units[known]).size
+                freedom = count / (count - 1) if count > 1 else np.nan
+                variance += freedom * metrics.mean_variance(row[known], units[known]) / len(ones)
+        return areas, variance
 
 
 @dataclass(frozen=True)
@@ -120,67 +133,90 @@ class Scoring:
     """What turns predictions into scores with intervals."""
 
     units: Float64Array  # independent samples of each class
-    n_samples: int
     positive: int
     level: float
-    n_splits: int = 1
-    ratio: float = 0.0
+    ratio: float = 0.0  # of test to training samples
+    groups: IntArray | None = None  # of the samples
     exact: bool = False  # of one model on samples that it has not seen
 
     @classmethod
     def of(cls, samples: Samples, folds: Sequence[Fold], positive: int, level: float) -> Scoring:
         """Return the scoring of samples that were split into folds."""
-        n_splits = max(fold.index for fold in folds) + 1
-        n, ratio = samples.codes.size, holdout_ratio(folds)
-        return cls(samples.units, n, positive, level, n_splits, ratio)
+        return cls(samples.units, positive, level, holdout_ratio(folds), samples.groups)
 
-    def rate(self, share: float, total: float, level: float | None = None) -> Interval:
-        """Return the interval of a share of independent samples."""
-        level = self.level if level is None else level
+    def _units_of(self, found: OutOfFold) -> IntArray:
+        """Return the independent unit of each prediction: a sample or its group."""
+        return found.sample if self.groups is None else self.groups[found.sample]
+
+    def variances(self, found: OutOfFold, values: Any) -> Float64Array:
+        """Return the variance of the mean of each class, of one value a prediction."""
+        units, sides = self._units_of(found), [found.truth == j for j in range(self.units.size)]
+        numbers = np.asarray(values, dtype=np.float64)
+        return np.array([metrics.mean_variance(numbers[side], units[side]) for side in sides])
+
+    def trials(self, found: OutOfFold) -> list[float]:
+        """Return how many trials the recall of each class is worth."""
         if self.exact:
-            return metrics.exact_interval(round(share * total), int(total), level=level)
-        return metrics.rate_interval([share], [total], level=level)
+            return self.units.tolist()
+        return [self._trials(found, weights) for weights in np.eye(self.units.size)]
+
+    def rates(self, found: OutOfFold) -> dict[int, Interval]:
+        """Return the recall of each class that has samples."""
+        interval: Any = metrics.exact_interval if self.exact else metrics.proportion_interval
+        recalls, result = found.recalls(self.units.size), {}
+        for j, trials in enumerate(self.trials(found)):
+            if trials:
+                first = round(recalls[j] * trials) if self.exact else float(recalls[j])
+                result[j] = interval(first, trials, level=self.level)
+        return result
 
     def predictive_values(self, found: OutOfFold, share: float | None) -> dict[str, Interval]:
         """Return ``ppv`` and ``npv`` at a prevalence; nothing without samples of two classes."""
         if self.units.size != 2 or not self.units.all() or share is None:
             return {}
-        recalls, one, level = found.recalls(2), self.positive, self.level**0.5
-        rates = [self.rate(recalls[j], self.units[j], level) for j in (one, 1 - one)]
-        return metrics.predictive_values(rates[0], rates[1], share)
+        rates = self.rates(found)
+        return metrics.predictive_values(rates[self.positive], rates[1 - self.positive], share)
 
     def balanced_accuracy(self, found: OutOfFold) -> Interval:
         """Return the mean of the recalls, of all repeats together."""
         k = self.units.size
-        recalls = found.recalls(k)
         if self.exact:
-            hits = [round(hit) for hit in recalls * self.units]
+            hits = [round(hit) for hit in found.recalls(k) * self.units]
             return metrics.recall_mean_interval(
                 hits, [int(n) for n in self.units], level=self.level
             )
-        options: dict[str, Any] = {"ratio": self.ratio, "level": self.level}
-        return metrics.rate_interval(
-            recalls, self.units, fold_scores=found.fold_accuracies(k), **options
-        )
+        return self._mean_of_rates(found, np.full(k, 1 / k), found.fold_accuracies(k))
 
     def accuracy(self, found: OutOfFold) -> Interval:
         """Return the share of samples that are recognised, of all repeats together."""
-        right, total = found.predicted == found.truth, self.units.sum()
+        right = found.predicted == found.truth
         if self.exact:
-            return self.rate(right.mean(), total)
-        folds = [right[rows].mean() for rows in found.parts]
-        options: dict[str, Any] = {"ratio": self.ratio, "level": self.level}
-        return metrics.rate_interval([right.mean()], [total], fold_scores=folds, **options)
+            return metrics.exact_interval(int(right.sum()), right.size, level=self.level)
+        shares = np.bincount(found.truth, minlength=self.units.size) / right.size
+        return self._mean_of_rates(found, shares, [right[rows].mean() for rows in found.parts])
+
+    def _mean_of_rates(self, found: OutOfFold, weights: Any, fold_scores: Any) -> Interval:
+        value = float(weights @ found.recalls(self.units.size))
+        trials = self._trials(found, weights, fold_scores)
+        return metrics.proportion_interval(value, trials, level=self.level)
+
+    def _trials(self, found: OutOfFold, weights: Any, fold_scores: Any = None) -> float:
+        """Return how many trials a weighted mean of the recalls is worth."""
+        options = {"ratio": self.ratio, "level": self.level, "fold_scores": fold_scores}
+        variances = self.variances(found, found.predicted == found.truth)
+        recalls = found.recalls(self.units.size)
+        return metrics.rate_trials(
+            recalls, self.units, variances=variances, weights=weights, **options
+        )
 
     def roc_auc(self, found: OutOfFold) -> Interval | None:
         """Return the mean area over the folds; None where nothing ranks the samples."""
-        areas, variances = found.fold_areas(self.units.size, self.positive)
+        units = self._units_of(found)
+        areas, variance = found.fold_areas(self.units.size, self.positive, units)
         if not np.isfinite(areas).any():
             return None
-        # with groups, each counts once
-        variances = variances * (self.n_samples / self.units.sum())
-        options: dict[str, Any] = {"n_splits": self.n_splits, "ratio": self.ratio}
-        return metrics.auc_interval(areas, variances, self.units, **options, level=self.level)
+        options: dict[str, Any] = {"ratio": self.ratio, "level": self.level}
+        return metrics.auc_interval(areas, variance, self.units, **options)
 
     def brier(self, found: OutOfFold) -> Interval | None:
         """Return the mean squared error of the probabilities, half of it summed over classes."""
@@ -208,8 +244,7 @@ class Scoring:
         if self.units.all():
             scores["balanced_accuracy"] = self.balanced_accuracy(found)
             scores["roc_auc"] = self.roc_auc(found)
-        recalls, k = found.recalls(self.units.size), self.units.size
-        known = {j: self.rate(recalls[j], n) for j, n in enumerate(self.units) if n}
+        known, k = self.rates(found), self.units.size
         if k == 2:
             scores["sensitivity"] = known.get(self.positive)
             scores["specificity"] = known.get(1 - self.positive)
@@ -275,7 +310,8 @@ class Scored:
         y, one = found.truth == scoring.positive, scoring.positive
         options: dict[str, Any] = {"prior": float(y.mean()), "level": scoring.level}
         options["prevalence"] = self.prevalence if prevalence is None else prevalence
-        options["trials"] = (float(scoring.units[one]), float(scoring.units[1 - one]))
+        trials = scoring.trials(found)
+        options["trials"] = (trials[one], trials[1 - one])
         return y, found.proba[:, one], options
 
     def thresholds(self, prevalence: float | None = None) -> Any:
@@ -502,11 +538,10 @@ class EvaluationResult(Scored):
 
         Columns: size, label, recall, low, high.
         """
-        rows, units = [], self.scoring.units
+        rows = []
         for size, found in self.sized.items():
-            for label, share, n in zip(self.classes, found.recalls(units.size), units):
-                rate = self.scoring.rate(share, n)
-                row = {"size": size, "label": str(label), "recall": rate.value}
+            for j, rate in self.scoring.rates(found).items():
+                row = {"size": size, "label": str(self.classes[j]), "recall": rate.value}
                 rows.append({**row, "low": rate.low, "high": rate.high})
         return frame(rows) if rows else None
 
@@ -584,16 +619,10 @@ def difference_variance(a: OutOfFold, b: OutOfFold, scoring: Scoring, score: str
         first, second = (x.fold_areas(k, scoring.positive)[0] for x in (a, b))
         return metrics.fold_variance(first - second, scoring.ratio)
     gaps = (a.predicted == a.truth).astype(np.float64) - (b.predicted == b.truth)
-    sampling = 0.0
-    for j in range(k):
-        rows = a.truth == j
-        # a sample's mean over the repeats; half a sample is taken to differ, at the least
-        n = scoring.units[j]
-        means = np.bincount(a.sample[rows], gaps[rows]) / np.maximum(np.bincount(a.sample[rows]), 1)
-        tested = means[np.unique(a.sample[rows])]
-        spread = (float(np.sum((tested - tested.mean()) ** 2)) + 0.5) / (tested.size + 1)
-        sampling += spread / n / k**2
-    folds = a.fold_accuracies(k) - b.fold_accuracies(k)
     if not gaps.any():
         return 0.0
-    return max(sampling, metrics.fold_variance(folds, scoring.ratio))
+    n = scoring.units
+    # half a sample is taken to differ, at the least
+    each = (n**2 * scoring.variances(a, gaps) + 0.5) / (n + 1) / n
+    folds = a.fold_accuracies(k) - b.fold_accuracies(k)
+    return max(float(each.sum()) / k**2, metrics.fold_variance(folds, scoring.ratio))

@@ -216,7 +216,7 @@ class PanelStability:
         panels = [choice.at(size).tolist() for choice in choices]
         if len(panels) < 2:
             return float("nan")
-        return nogueira_stability(panels, self.n_features).value
+        return nogueira_stability(panels, self.n_features)
 
     def _noise_index(self, size: int) -> float:
         # halves of different shufflings have nothing in common: compare within each
@@ -456,7 +456,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         self.selections_ = Z
         self.selection_frequencies_ = Z.mean(axis=0)
         self.mean_panel_size_ = float(Z.sum(axis=1).mean())
-        self.stability_ = nogueira_stability(Z).value
+        self.stability_ = nogueira_stability(Z)
         kept = np.flatnonzero(self._reached())
         bound = error_bound(self.mean_panel_size_, Z.shape[1], self.threshold)
         self.error_bound_ = bound if bound is not None and bound < kept.size else None

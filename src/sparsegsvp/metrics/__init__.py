@@ -23,19 +23,20 @@ from .intervals import (
     fold_variance,
     holm,
     mean_interval,
+    mean_variance,
     paired_differences,
+    placements,
     proportion_interval,
-    rate_interval,
+    rate_trials,
     recall_mean_interval,
     sequential_p_value,
 )
-from .stability import StabilityIndex, average_jaccard, error_bound, nogueira_stability
+from .stability import average_jaccard, error_bound, nogueira_stability
 
 __all__ = [
     "Calibration",
     "Difference",
     "Interval",
-    "StabilityIndex",
     "average_jaccard",
     "calibration_curve",
     "calibration_line",

@@ -198,9 +198,9 @@ def predictive_values(
     r"""Return positive and negative predictive value at a prevalence, with intervals.
 
     By Bayes' rule from sensitivity s and specificity c: :math:`\pi s / (\pi s + (1-\pi)(1-c))`
-    and :math:`(1-\pi) c / ((1-\pi) c + \pi (1-s))`. Both rise with either rate, and the rates come
-    from different samples: the intervals run from the values at both lower to those at both upper
-    ends. Give the rates at the level :math:`\sqrt{0.95}` for a level of 0.95.
+    and :math:`(1-\pi) c / ((1-\pi) c + \pi (1-s))`. Both rise with either rate: the intervals run
+    from the values at both lower to those at both upper ends, which is as wide as if the two rates
+    always erred together.
 
     Parameters
     ----------
@@ -217,7 +217,7 @@ def predictive_values(
     Examples
     --------
     >>> from sparsegsvp.metrics import exact_interval, predictive_values
-    >>> rates = [exact_interval(18, 20, level=0.975), exact_interval(38, 40, level=0.975)]
+    >>> rates = [exact_interval(18, 20), exact_interval(38, 40)]
     >>> found = predictive_values(*rates, 0.05)
     >>> round(found["ppv"].value, 3), round(found["npv"].value, 3)
     (0.486, 0.994)
@@ -230,9 +230,8 @@ def predictive_values(
         clear, missed = (1 - prevalence) * c, prevalence * (1 - s)
         values["ppv"].append(hits / (hits + alarms) if hits + alarms > 0 else np.nan)
         values["npv"].append(clear / (clear + missed) if clear + missed > 0 else np.nan)
-    level = sensitivity.level**2
     return {
-        name: Interval(value, low, high, level)
+        name: Interval(value, low, high, sensitivity.level)
         for name, (value, low, high) in values.items()
         if np.isfinite([value, low, high]).all()
     }
@@ -366,12 +365,9 @@ def threshold_table(
     rows = []
     for t, sensitivity, specificity in zip(at, s.tolist(), c.tolist()):
         pairs = ((sensitivity, ones), (specificity, zeros))
-        rates, each = (
-            [proportion_interval(*pair, level=at_level) for pair in pairs]
-            for at_level in (level, level**0.5)
-        )
+        rates = [proportion_interval(*pair, level=level) for pair in pairs]
         named = dict(zip(("sensitivity", "specificity"), rates))
-        named |= predictive_values(each[0], each[1], prevalence)
+        named |= predictive_values(rates[0], rates[1], prevalence)
         row: dict[str, Any] = {"threshold": t, "own": t == own}
         for name in ("sensitivity", "specificity", "ppv", "npv"):
             rate = named.get(name, Interval(np.nan, np.nan, np.nan))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import fsum
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +12,7 @@ from scipy.stats import beta, binomtest, norm
 from scipy.stats import t as student
 from sklearn.utils import check_consistent_length
 
-from .._typing import BoolArray, Float64Array, Record
+from .._typing import BoolArray, Float64Array, IntArray, Record
 
 #: Exceedances after which more draws would not change the conclusion.
 MAX_EXCEEDANCES = 10
@@ -111,23 +112,26 @@ def fold_variance(scores: ArrayLike, ratio: float) -> float:
     return float((1 / s.size + ratio) * s.var(ddof=1)) if s.size > 1 else float("nan")
 
 
-def rate_interval(
+def rate_trials(
     rates: ArrayLike,  # of each class, pooled over all folds and repeats
     totals: ArrayLike,  # independent samples of each class: groups, where there are groups
     *,
-    fold_scores: ArrayLike | None = None,  # without them the sampling alone counts
+    variances: ArrayLike | None = None,  # of the rates, by sampling: p (1 - p) / n unless given
+    weights: ArrayLike | None = None,  # of the classes, equal unless given
+    fold_scores: ArrayLike | None = None,
     ratio: float = 0.25,
     level: float = 0.95,
-) -> Interval:
-    r"""Return the interval of a mean of K rates, of the procedure on new samples.
+) -> float:
+    r"""Return how many trials a mean of rates, :math:`\sum_k w_k p_k`, is worth on new samples.
 
-    Two things move it: the samples that were tested on, :math:`\frac{1 + 2 r}{K^2} \sum_k p_k
-    (1 - p_k) / n_k`, and the models that were fitted (`fold_variance`, with Student's quantile of
-    J - 1 degrees of freedom). V is the larger of the two; their sum would count the sampling
-    twice. The term with r, the ratio of test to training samples, is for the luck with the
-    training samples, which all folds share; its size was found by simulation. The mean p is then
-    treated as a proportion in :math:`p (1 - p) / V` trials, so that the interval stays within
-    [0, 1] and is exact for a perfect score.
+    Three things move it. The samples that were tested on: :math:`\sum_k w_k^2 V_k`, where a sample
+    that several repeats judge differently counts with its mean. The luck with the training samples,
+    which all folds and classes share: :math:`\frac{3}{2} r (\sum_k w_k \sqrt{p_k (1 - p_k) /
+    n_k})^2` with r the ratio of test to training samples; its size was found by simulation. The
+    models that were fitted: `fold_variance`, with Student's quantile. V is the sum of the first
+    two or the third, if that is larger. The mean p is then treated as a proportion in :math:`p (1 -
+    p) / V` trials (`proportion_interval`), so that its interval stays within [0, 1] and is exact
+    for a perfect score.
 
     References
     ----------
@@ -135,37 +139,47 @@ def rate_interval(
     positive counts estimated from survey data, Survey Methodology 24(2), 193-201.
     """
     p, n = (np.asarray(part, dtype=np.float64) for part in (rates, totals))
+    w = np.full(p.size, 1 / p.size) if weights is None else np.asarray(weights)
+    spread = p * (1 - p) / n
+    sampling = spread if variances is None else np.asarray(variances)
     # half an error and half a hit more, so that a perfect count has a variance
     smooth = (p * n + 0.5) / (n + 1)
-    variance = float(np.sum(smooth * (1 - smooth) / n)) / p.size**2
+    sampling = ((n * (n * sampling + p**2) + 0.5) / (n + 1) - smooth**2) / n
+    variance = float(w**2 @ sampling) + 1.5 * ratio * float(w @ np.sqrt(spread)) ** 2
     if fold_scores is not None:
-        variance += 2 * ratio * float(np.sum(p * (1 - p) / n)) / p.size**2
         variance = max(variance, _fold_term(fold_scores, ratio, level))
-    rate = float(smooth.mean())
-    return proportion_interval(float(p.mean()), rate * (1 - rate) / variance, level=level)
+    rate = float(w @ smooth)
+    return rate * (1 - rate) / variance
+
+
+def mean_variance(values: Float64Array, units: IntArray) -> float:
+    """Return the variance of a mean; values of one unit (of a sample, a patient) go together."""
+    if not values.size:
+        return float("nan")
+    sums = np.bincount(units, values - fsum(values) / values.size)
+    return fsum(sums**2) / values.size**2  # whatever the order of rows
 
 
 def auc_interval(
     areas: ArrayLike,
-    variances: ArrayLike,
+    variance: float,  # DeLong's, of the placements of samples that are means over repeats
     totals: ArrayLike,
     *,
-    n_splits: float,
     ratio: float = 0.25,
     level: float = 0.95,
 ) -> Interval:
     r"""Return the interval of the mean area under the ROC curve over folds.
 
-    V is the mean of DeLong's variances over the folds of a repeat plus `fold_variance`. With the
-    larger of the two alone, intervals of 160 samples with a weak signal cover 0.86: which features
-    it leads to differs from table to table much more than from fold to fold. The area is treated
-    as a proportion in A (1 - A) / V trials, at most twice as many as the smallest class has
-    samples: an area near 1 is a mean of two rates near 1.
+    V is :math:`1 + r` times the variance by sampling plus `fold_variance`, r being the ratio of
+    test to training samples. With the larger of the two alone, intervals of 160 samples with a
+    weak signal cover 0.85: which features it leads to differs from table to table much more than
+    from fold to fold. The area is treated as a proportion in A (1 - A) / V trials, at most twice
+    as many as the smallest class has samples: an area near 1 is a mean of two rates near 1.
     """
-    smallest = float(np.min(totals))
-    area, known = float(_known(areas).mean()), _known(variances)
-    sampling = float(known.mean()) / n_splits if known.size else area * (1 - area) / smallest
-    variance = sampling + _fold_term(areas, ratio, level)
+    smallest, area = float(np.min(totals)), float(_known(areas).mean())
+    if not np.isfinite(variance):  # a class of one sample
+        variance = area * (1 - area) / smallest
+    variance = (1 + ratio) * variance + _fold_term(areas, ratio, level)
     trials = 2 * smallest
     if variance > 0 and area * (1 - area) > 0:
         trials = min(trials, area * (1 - area) / variance)
@@ -241,7 +255,7 @@ def delong_interval(y_true: ArrayLike, y_score: ArrayLike, *, level: float = 0.9
     positive, score = _ranked(y_true, y_score)
     area, variance = area_and_variance(positive, score)
     totals = [positive.sum(), (~positive).sum()]
-    return auc_interval([area], [variance], totals, n_splits=1, level=level)
+    return auc_interval([area], variance, totals, ratio=0.0, level=level)
 
 
 def _ranked(y_true: ArrayLike, y_score: ArrayLike) -> tuple[BoolArray, Float64Array]:
@@ -255,20 +269,22 @@ def _ranked(y_true: ArrayLike, y_score: ArrayLike) -> tuple[BoolArray, Float64Ar
     return positive, score
 
 
+def placements(positive: BoolArray, score: Float64Array) -> Float64Array:
+    """Return the share of the other class that each sample lies on the right side of."""
+    result = np.empty(score.size)
+    for side, sign in ((positive, 1), (~positive, -1)):
+        others, values = np.sort(sign * score[~side]), sign * score[side]
+        left, right = (np.searchsorted(others, values, end) for end in ("left", "right"))
+        result[side] = (left + right) / (2 * others.size)  # ties by half
+    return result
+
+
 def area_and_variance(positive: BoolArray, score: Float64Array) -> tuple[float, float]:
     """Return the area under the curve, ties counting one half, and its variance."""
-    ones, zeros = np.sort(score[positive]), np.sort(score[~positive])
-    above, below = _shares_below(zeros, ones), _shares_below(ones, zeros)
-    if min(ones.size, zeros.size) < 2:
-        return float(above.mean()), float("nan")
-    variance = above.var(ddof=1) / ones.size + below.var(ddof=1) / zeros.size
-    return float(above.mean()), float(variance)
-
-
-def _shares_below(scores: Float64Array, values: Float64Array) -> Float64Array:
-    """Return the share of some sorted scores that lies below each value, ties by half."""
-    left, right = (np.searchsorted(scores, values, side) for side in ("left", "right"))
-    return (left + right) / (2 * scores.size)
+    parts = [placements(positive, score)[side] for side in (positive, ~positive)]
+    if min(part.size for part in parts) < 2:
+        return float(parts[0].mean()), float("nan")
+    return float(parts[0].mean()), float(sum(part.var(ddof=1) / part.size for part in parts))
 
 
 def paired_differences(

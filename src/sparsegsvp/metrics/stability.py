@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
 
-from .._typing import BoolArray, Record
-from .._validate import check_real
-
-
-@dataclass(frozen=True)
-class StabilityIndex(Record):
-    """Nogueira's stability index with its interval (`nogueira_stability`)."""
-
-    value: float
-    variance: float | None
-    low: float | None
-    high: float | None
-    level: float = 0.95
+from .._typing import BoolArray
 
 
 def _indicator(selections: Any, n_features: int | None) -> BoolArray:
@@ -83,12 +69,9 @@ def average_jaccard(selections: Sequence[Iterable[Any]] | NDArray[Any]) -> float
 
 
 def nogueira_stability(
-    selections: Sequence[Iterable[int]] | NDArray[Any],
-    n_features: int | None = None,
-    *,
-    level: float = 0.95,
-) -> StabilityIndex:
-    r"""Return the chance-corrected stability of feature selection with its interval.
+    selections: Sequence[Iterable[int]] | NDArray[Any], n_features: int | None = None
+) -> float:
+    r"""Return the chance-corrected stability of feature selection.
 
     With :math:`p_f` the frequency of feature f over M panels of mean size
     :math:`\bar k` among d features,
@@ -98,8 +81,8 @@ def nogueira_stability(
                             {\frac{\bar k}{d} (1 - \frac{\bar k}{d})}
 
     which is 1 for identical panels and has expectation 0 for random ones, of any sizes; ``nan``
-    where every panel is empty, or full. Its interval (corollary 9) supposes independent panels:
-    for those from overlapping resamples of the same samples it is too narrow.
+    where every panel is empty, or full. The published interval supposes independent panels, which
+    those of overlapping resamples are not.
 
     Parameters
     ----------
@@ -107,39 +90,25 @@ def nogueira_stability(
         The panels.
     n_features : int, optional
         Number of features that could be chosen; needed when panels are index collections.
-    level : float, default=0.95
-        Nominal coverage of the interval.
 
     References
     ----------
     Nogueira, Sechidis, Brown (2018), On the stability of feature selection algorithms,
-    JMLR 18(174), 1-54, definition 4 (the index) and corollary 9 (its interval).
+    JMLR 18(174), 1-54, definition 4.
 
     Examples
     --------
     >>> from sparsegsvp.metrics import nogueira_stability
-    >>> index = nogueira_stability([[0, 1], [0, 2], [0, 1]], n_features=20)
-    >>> round(index.value, 3)
+    >>> round(nogueira_stability([[0, 1], [0, 2], [0, 1]], n_features=20), 3)
     0.63
     """
-    check_real("level", level, above=0, below=1)
     Z = _indicator(selections, n_features)
     M, d = Z.shape
     if M < 2:
         raise ValueError("nogueira_stability needs at least two panels to compare.")
-    p = Z.mean(axis=0)
-    sizes = Z.sum(axis=1)
-    k = float(sizes.mean())
+    p, k = Z.mean(axis=0), float(Z.sum(axis=1).mean())
     chance = k / d * (1 - k / d)
-    if chance == 0:
-        return StabilityIndex(np.nan, np.nan, np.nan, np.nan, level)
-    value = 1 - float(np.mean(p * (1 - p))) * M / (M - 1) / chance
-    terms = (
-        Z @ p / d - sizes * k / d**2 + value / 2 * (2 * sizes * k / d**2 - sizes / d - k / d + 1)
-    ) / chance
-    variance = 4 / M**2 * float(np.sum((terms - terms.mean()) ** 2))
-    half = float(norm.ppf((1 + level) / 2)) * np.sqrt(variance)
-    return StabilityIndex(value, variance, float(value - half), float(value + half), level)
+    return 1 - float(np.mean(p * (1 - p))) * M / (M - 1) / chance if chance else float("nan")
 
 
 def error_bound(mean_size: float, n_features: int, threshold: float) -> float | None:

@@ -64,6 +64,8 @@ def signed(score: Part) -> str:
 
 def p_value(test: Part) -> str:
     """Write the p-value of a test; at the floor of its draws it reads "at most"."""
+    if test["p_value"] < 0.0005:
+        return "p < 0.001"
     p = f"{test['p_value']:.3f}" if test["p_value"] < 0.0995 else f"{test['p_value']:.2f}"
     return f"p {'at most' if test.get('at_most') else '='} {p[:4] if p[4:] == '0' else p}"
 
