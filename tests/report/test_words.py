@@ -106,11 +106,16 @@ def test_numbers_are_never_flattered():
 
 
 def test_the_console_shows_the_ladder(documents):
-    lines = ladder_lines(documents["signal"])
+    *lines, last = ladder_lines(documents["signal"])
+    assert last.startswith("* as chosen, by the whole procedure")
     starred = [line for line in lines if line.startswith("*")]
     assert len(lines) == 10 and len(starred) == 1 and starred[0].split()[1] == "4"
     assert len({line.index(" 0.") for line in lines[1:]}) == 1  # columns stand below each other
     three = documents["three"]
+    rung = three["ladder"][2]
+    three["panel"], rung["chosen"] = rung["features"], True  # as with --n-features
+    *lines, last = ladder_lines(three)
+    assert last.startswith("* the size chosen") and lines[3].startswith("* ")
     three["ladder"] = []
     assert ladder_lines(three) == []
 

@@ -76,7 +76,7 @@ def ladder(document: Part) -> Sheet | None:
     chance, overall = document["verdict"]["chance"], document["scores"]["balanced_accuracy"]
     bottom = min([*low, overall["low"]]) - 0.03
     bottom = min(bottom, chance - 0.03) if bottom - chance < 0.15 else bottom
-    wide: Any = {"width": 640.0, "left": 56.0, "right": 18.0}
+    wide: Any = {"width": 540.0, "left": 56.0, "right": 62.0}
     top = min(1.02, max(*high, overall["high"]) + 0.03)
     above = Chart(
         Axis(*ends, "", [(at, "") for at, *_ in marks], log=True),
@@ -87,7 +87,7 @@ def ladder(document: Part) -> Sheet | None:
     _chosen(above, size)
     if bottom < chance:
         above.rule("chance", y=chance)
-        above.text(ends[1], chance, "guessing", "tick end", dx=-4, dy=-5)
+        above.text(ends[1], chance, "guessing", "tick start", dx=6, dy=4)
     above.whiskers(sizes, low, high, "series fine")
     above.line(sizes, values, "curve")
     above.points(sizes, values, "dot", radius=4.5, label="exactly so many features")
@@ -113,6 +113,10 @@ def ladder(document: Part) -> Sheet | None:
         below.line(across, shuffled, "chance", label="with shuffled labels")
         below.line(across, steady, "curve")
         below.points(across, steady, "dot", radius=4.5)
+        own = document["stability"]["index"] if document["stability"] else None
+        if size and own is not None:
+            tip = f"as chosen: stability {number(own)}"
+            below.points([away], [own], "knot", radius=5.5, tips=[tip])
         charts.append(below)
     else:
         above.x, above.height = Axis(*ends, "features in the panel", marks, log=True), 280
@@ -500,7 +504,7 @@ def confusion(part: Part, _: str | None) -> Chart:
     step = max(24.0, min(150.0, (room - left) / n))
     high = min(step, 64.0)
     slanted = n > 4 or max(map(len, names)) * 6.7 > step
-    below = 40 + (5.6 * max(len(cut(name)) for name in names) if slanted else 0)
+    below = 44 + (5.6 * max(len(cut(name)) for name in names) if slanted else 0)
     chart = Chart(
         Axis(0, n, "predicted", _names(names), slanted=slanted),
         Axis(n, 0, "true", _names(names)),
@@ -597,7 +601,7 @@ def decision(part: Part, label: str) -> Chart | None:
         shown = [value if value >= floor else math.nan for value in values]
         chart.line(at, shown, kind, label=key)
     chart.line([0, 1], [0, 0], "chance", label="on no one")
-    if "ladder" in part and part["slider"] is not None:
+    if "ladder" in part and part["slider"] and part["verdict"]["answer"] != "none":
         at_start = [part["prevalence"]] * 2
         ends = f' data-ends="{chart.sx(0):.1f} {chart.sx(1):.1f}"'
         chart.line(at_start, [floor, top], "cursor", attributes=ends)

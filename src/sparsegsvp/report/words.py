@@ -253,10 +253,13 @@ def ladder_lines(document: Part) -> list[str]:
         line = (mark, str(size), f"{number(score['value'])} ({range_words(score)})", steady)
         lines.append((*line, joined(added, 4) if added else ""))
     widths = [max(len(line[k]) for line in lines) for k in range(4)]
-    return [
+    made = [
         f"{a:{widths[0]}} {b:>{widths[1]}}  {c:{widths[2]}}  {d:>{widths[3]}}  {e}".rstrip()
         for a, b, c, d, e in lines
     ]
+    whole = not any(rung["chosen"] for rung in rungs)
+    own = "as chosen, by the whole procedure; the other" if whole else "the size chosen; all"
+    return [*made, f"* {own} lines are of exactly so many features"]
 
 
 def cohort_lines(cohort: Part) -> list[str]:
