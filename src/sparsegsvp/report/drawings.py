@@ -76,12 +76,12 @@ def ladder(document: Part) -> Sheet | None:
     chance, overall = document["verdict"]["chance"], document["scores"]["balanced_accuracy"]
     bottom = min([*low, overall["low"]]) - 0.03
     bottom = min(bottom, chance - 0.03) if bottom - chance < 0.15 else bottom
-    wide: Any = {"width": 540.0, "left": 56.0, "right": 62.0}
+    wide: Any = {"width": 460.0, "left": 50.0, "right": 60.0}
     top = min(1.02, max(*high, overall["high"]) + 0.03)
     above = Chart(
         Axis(*ends, "", [(at, "") for at, *_ in marks], log=True),
         Axis(max(0.0, bottom), top, "balanced accuracy", grid=True),
-        "balanced accuracy of panels by size", height=240, bottom=12, **wide,
+        "balanced accuracy of panels by size", height=220, bottom=12, **wide,
     )  # fmt: skip
     tips = [f"{plural(rung['size'], 'feature')}: {interval(rung['score'])}" for rung in rungs]
     _chosen(above, size)
@@ -104,7 +104,7 @@ def ladder(document: Part) -> Sheet | None:
             Axis(*ends, "features in the panel", marks, log=True),
             Axis(min([0.0, *(v for v in noise if v is not None)]), 1.02, "stability",
                  [(0.0, "0"), (0.5, "0.5"), (1.0, "1")], grid=True),
-            "stability of panels by size", height=160, top=10, **wide,
+            "stability of panels by size", height=150, top=10, **wide,
         )  # fmt: skip
         _chosen(below, size)
         across = [rung["size"] for rung in known]
@@ -415,8 +415,10 @@ def volcano(document: Part) -> Chart | None:
     x, y = found["difference"], [-math.log10(q) for q in found["q"]]
     low, high = padded([*x, 0.0], 0.12)
     pair = f"{found['positive']} − {found['other']}"
+    unit = document["data"]["units"] or "units of the table"
+    unit = "within-class standard deviations" if found["standardized"] else unit
     chart = Chart(
-        Axis(low, high, f"mean {pair}, in {found['unit']}"),
+        Axis(low, high, f"mean {pair}, in {unit}"),
         Axis(0.0, max(*y, 2.0) * 1.08, "−log₁₀ q", grid=True),
         f"difference {pair} against q-value of {found['n_total']:,} features",
         height=360,
