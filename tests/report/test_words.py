@@ -113,7 +113,10 @@ def test_the_console_shows_the_ladder(documents):
     assert len({line.index(" 0.") for line in lines[1:]}) == 1  # columns stand below each other
     three = documents["three"]
     rung = three["ladder"][2]
-    three["panel"], rung["chosen"] = rung["features"], True  # as with --n-features
+    three["panel"], rung["chosen"] = rung["features"], True
+    lines = ladder_lines(three)  # both: of exactly so many, and of the procedure
+    assert [line.split()[0] for line in lines[3:5]] == ["3", "*"] and lines[4].split()[1] == "3"
+    three["sizes"] = {"median": 3, "low": 3, "high": 3}  # as with --n-features
     *lines, last = ladder_lines(three)
     assert last.startswith("* the size chosen") and lines[3].startswith("* ")
     three["ladder"] = []

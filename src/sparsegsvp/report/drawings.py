@@ -14,7 +14,17 @@ from typing import Any
 import numpy as np
 
 from .charts import N_TONES, Axis, Chart, Sheet, cut, names_room, padded, short, ticks
-from .words import MANY_CLASSES, RANDOM_PANEL, Part, interval, number, percent, plural, range_words
+from .words import (
+    MANY_CLASSES,
+    RANDOM_PANEL,
+    Part,
+    interval,
+    number,
+    own_rung,
+    percent,
+    plural,
+    range_words,
+)
 
 Drawing = Chart | Sheet
 _FIGURES: dict[str, Callable[[Part], Drawing | None]] = {}
@@ -91,12 +101,11 @@ def ladder(document: Part) -> Sheet | None:
     above.whiskers(sizes, low, high, "series fine")
     above.line(sizes, values, "curve")
     above.points(sizes, values, "dot", radius=4.5, label="exactly so many features")
-    if size:
-        away = size * (1.035 if size in sizes else 1.0)
-        above.whiskers([away], [overall["low"]], [overall["high"]], "observed")
-        tip = f"as chosen: {interval(overall)}"
-        at = ([away], [overall["value"]])
-        above.points(*at, "knot", radius=5.5, tips=[tip], label="as chosen by the run")
+    away = [size * (1.035 if size in sizes else 1.0)] if size and own_rung(document) is None else []
+    if away:
+        above.whiskers(away, [overall["low"]], [overall["high"]], "observed")
+        tip, key = f"as chosen: {interval(overall)}", "as chosen by the run"
+        above.points(away, [overall["value"]], "knot", radius=5.5, tips=[tip], label=key)
     charts, known = [above], [rung for rung in rungs if rung["stability"] is not None]
     if known:
         noise = [rung["stability_noise"] for rung in known]
@@ -114,9 +123,9 @@ def ladder(document: Part) -> Sheet | None:
         below.line(across, steady, "curve")
         below.points(across, steady, "dot", radius=4.5)
         own = document["stability"]["index"] if document["stability"] else None
-        if size and own is not None:
+        if away and own is not None:
             tip = f"as chosen: stability {number(own)}"
-            below.points([away], [own], "knot", radius=5.5, tips=[tip])
+            below.points(away, [own], "knot", radius=5.5, tips=[tip])
         charts.append(below)
     else:
         above.x, above.height = Axis(*ends, "features in the panel", marks, log=True), 280

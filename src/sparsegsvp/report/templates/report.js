@@ -116,7 +116,7 @@
       const n = rung.features.length;
       const names = rung.features.map(([index]) => rows.get(index).querySelector(".feature").dataset.sort);
       const named = n > 6 ? `${names.slice(0, 5).join(", ")} and ${n - 5} more` : names.join(", ");
-      by("rung-words").textContent = `Shown: the panel of ${n} feature${n === 1 ? "" : "s"} (${named}), balanced accuracy ${rung.score}. For its model and a page of its own, run again with --n-features ${n}.`;
+      by("rung-words").textContent = `Shown: the panel of ${n} feature${n === 1 ? "" : "s"} (${named}), balanced accuracy ${rung.score}. For its model and a page of its own, run again with ${n} as the number of features (--n-features ${n}).`;
       by("rungbar").hidden = size === own;
       for (const part of all("[data-rung]")) part.classList.toggle("lit", part.dataset.rung === size);
       panel.tHead.querySelector("button").dispatchEvent(new Event("click"));
