@@ -127,8 +127,11 @@ def test_predictive_values_cover_and_vanish_with_the_calls():
 def test_counts_are_those_of_every_threshold(cohort):
     y, p = cohort
     counts = threshold_counts(y, p)
-    assert counts["threshold"].size == 200
-    for i in (0, 57, 199):
+    assert 200 <= counts["threshold"].size <= 201
+    middle = int(np.searchsorted(counts["threshold"], 0.5))  # there, the labels' own rates
+    assert counts["tp"][middle] == (y & (p >= 0.5)).sum()
+    assert counts["fp"][middle] == (~y & (p >= 0.5)).sum()
+    for i in (0, 57, middle, 199):
         called = p >= counts["threshold"][i]
         assert counts["tp"][i] == (called & y).sum() and counts["fp"][i] == (called & ~y).sum()
         assert counts["tn"][i] == (~called & ~y).sum() and counts["fn"][i] == (~called & y).sum()

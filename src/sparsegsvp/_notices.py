@@ -14,7 +14,7 @@ Severity = Literal["serious", "caution", "note"]
 #: The title of each kind of notice.
 TITLES = {
     # the table
-    "repeats": "Samples occur more than once",
+    "repeats": "Samples that may be copies",
     "roles": "Columns that may be no measurements",
     "patients": "Several samples of one patient",
     "leak": "A column gives the class away",
@@ -37,7 +37,7 @@ TITLES = {
     "not tested": "Not tested against chance",
     "weak": "The signal is weak",
     "perfect": "Almost perfect separation",
-    "sizes": "The folds' panels differ in size from this one",
+    "sizes": "The score is of panels of other sizes",
     "fits": "Some fits warned",
     "confounded": "Classes and batches hang together",
     "new batch": "Worse on an unseen batch",

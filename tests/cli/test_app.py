@@ -524,6 +524,8 @@ def test_the_page_in_a_browser(server, genes, tmp_path, browser):
     wait(lambda: page.all("#applied table"))
     assert f"model of {size} feature" in one("#which").text
     assert page.all("#applied td")[0].text == "s0"
+    next(made for made in page.all("#ladder button") if "chosen" in made.text).click()
+    assert not page.all("#applied table")  # of another model
     kept = tmp_path / "kept"
     allowed = {"behavior": "allow", "downloadPath": str(kept)}
     browser.execute_cdp_cmd("Browser.setDownloadBehavior", allowed)
@@ -537,6 +539,12 @@ def test_the_page_in_a_browser(server, genes, tmp_path, browser):
 
 def test_a_bad_file_in_a_browser(server, tmp_path, browser):
     page = Page(browser, server)
+    page.home()
+    page.one("#file").send_keys(str(write_workbook(tmp_path / "book.xlsx", sample_rows())))
+    page.wait(lambda: page.all(".error button"))  # the page before the data is no table
+    assert not page.ready() and page.one(".error button").text == "Read sheet data"
+    page.press("Read sheet data")
+    assert "ill 18, well 18" in page.one("#classes").text
     bad = tmp_path / "bad.csv"
     bad.write_text("a,b\n1,2\n3,4,5\n")
     page.home()

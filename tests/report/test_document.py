@@ -15,7 +15,7 @@ from scipy.stats import ttest_ind
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from sparsegsvp.io import InputError
-from sparsegsvp.report import build_document, check_document
+from sparsegsvp.report import build_document, check_document, draw_figures
 from sparsegsvp.report.numbers import order_of_classes, thin, whole_counts
 
 
@@ -66,6 +66,11 @@ def test_the_volcano_is_welchs_test(documents):
     assert found["n_total"] == 60 and found["q"] == sorted(found["q"])
     panel = {row["feature"] for row in documents["signal"]["panel"]}
     assert {n for n, mine in zip(found["feature"], found["in_panel"]) if mine} == panel
+    document, titles = documents["signal"], []
+    for units, standardized in ((None, False), ("log2(x)", False), ("log2(x)", True)):
+        document["data"]["units"], found["standardized"] = units, standardized
+        titles.append(draw_figures(document)["volcano"].x.title.split(", in ")[1])
+    assert titles == ["units of the table", "log2(x)", "within-class standard deviations"]
 
 
 def test_each_of_a_few_classes_has_a_curve_against_the_rest(documents):

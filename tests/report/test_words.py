@@ -108,11 +108,19 @@ def test_numbers_are_never_flattered():
 
 
 def test_the_console_shows_the_ladder(documents):
-    lines = ladder_lines(documents["signal"])
+    *lines, last = ladder_lines(documents["signal"])
+    assert last.startswith("* as chosen, by the whole procedure")
     starred = [line for line in lines if line.startswith("*")]
     assert len(lines) == 10 and len(starred) == 1 and starred[0].split()[1] == "4"
     assert len({line.index(" 0.") for line in lines[1:]}) == 1  # columns stand below each other
     three = documents["three"]
+    rung = three["ladder"][2]
+    three["panel"], rung["chosen"] = rung["features"], True
+    lines = ladder_lines(three)  # both: of exactly so many, and of the procedure
+    assert [line.split()[0] for line in lines[3:5]] == ["3", "*"] and lines[4].split()[1] == "3"
+    three["sizes"] = {"median": 3, "low": 3, "high": 3}  # as with --n-features
+    *lines, last = ladder_lines(three)
+    assert last.startswith("* the size chosen") and lines[3].startswith("* ")
     three["ladder"] = []
     assert ladder_lines(three) == []
 

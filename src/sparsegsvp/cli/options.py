@@ -101,8 +101,8 @@ OPTIONS = {
                metavar="COLUMN", flags=("--target", "-t")),
         Option("positive", "Class of interest", "The class to be found, of two; by default guessed "
                "from the names.", EVERYDAY, metavar="LABEL"),
-        Option("n_features", "Number of features", "Exactly K features; by default as many as it "
-               "takes.", EVERYDAY, int, metavar="K", flags=("--n-features", "-k")),
+        Option("n_features", "Number of features", "Exactly so many features; by default as many "
+               "as it takes.", EVERYDAY, int, metavar="K", flags=("--n-features", "-k")),
         Option("must", "Always in the panel", f"Features of every panel. {_NAMES}", EVERYDAY,
                many=True, metavar="NAMES"),
         Option("ban", "Never in the panel", "Features of no panel.", EVERYDAY, many=True,
@@ -290,7 +290,7 @@ def _plain(text: str) -> str:
     labels = {item.flag: f"“{item.label}”" for item in OPTIONS.values()}
     text = text.replace(", or @FILE with one in each line", "").replace(" May be repeated.", "")
     text = re.sub(r"--[a-z0-9-]+", lambda flag: labels.get(flag[0], flag[0]), text)
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+    return f"{text[:1].upper()}{text[1:]}{'' if text[-1] in '.?' else '.'}"
 
 
 def command_words(

@@ -262,7 +262,9 @@ def threshold_counts(
     y, p = check_probabilities(y_true, y_proba)
     if thresholds is None:  # all that occur, since nothing changes between them
         t = np.unique(p)
-        t = t[np.unique(np.linspace(0, t.size - 1, min(t.size, _MOST)).round().astype(np.intp))]
+        kept = np.linspace(0, t.size - 1, min(t.size, _MOST)).round().astype(np.intp)
+        middle = min(np.searchsorted(t, 0.5), t.size - 1)  # where labels change
+        t = t[np.unique([*kept, middle])]
     else:
         t = np.asarray(thresholds, dtype=np.float64)
         if not np.all((t > 0) & (t < 1)):

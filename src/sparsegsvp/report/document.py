@@ -19,7 +19,7 @@ from . import numbers
 from .charts import toml_asset
 from .notices import cohort_remarks, notices_of
 from .numbers import Part, Samples, columns_of, plain, whole_counts
-from .words import comparison_words, verdict_words
+from .words import comparison_words, own_rung, verdict_words
 
 FORMAT = "sparsegsvp results"
 COMPARISON_FORMAT = "sparsegsvp comparison"
@@ -99,7 +99,7 @@ def build_document(
         "model": _model(evaluation.model),
         "folds": columns_of(evaluation.folds) or {},
     }
-    document["stability"] = _stability(evaluation.stability, _own_rung(document))
+    document["stability"] = _stability(evaluation.stability, own_rung(document))
     document |= _features(samples, evaluation, panel, document)
     document["pictures"] = _pictures(samples, evaluation, panel, document)
     document["verdict"] = evaluation.verdict.to_dict()
@@ -287,14 +287,7 @@ def _chosen_again(stability: Any, size: int | None) -> dict[int, Part]:
     return {int(r["feature"]): r for r in stability.chosen_again(size).to_dict("records")}
 
 
-def _own_rung(document: Part) -> Part | None:
-    """The rung that is the procedure itself: where the size was fixed and not chosen."""
-    sizes = document["sizes"]
-    fixed = sizes is not None and sizes["low"] == sizes["high"]
-    return next((rung for rung in document["ladder"] if fixed and rung["chosen"]), None)
-
-
-def _stability(found: Any, rung: Part | None) -> Part | None:
+def _stability(found: Any, rung: Mapping[str, Any] | None) -> Part | None:
     if found is None:
         return None
     kept = ("n_pairs", "index", "index_noise", "size_median", "error_bound", "n_stable")
@@ -313,7 +306,7 @@ def _features(samples: Samples, evaluation: Any, panel: list[int], document: Par
     planes = getattr(_last(evaluation.model), "planes_", None)
     rows: dict[str, list[Part]] = {"panel": [], "more": []}
     more = [f for f in rungs if f not in panel]
-    rung = _own_rung(document)
+    rung = own_rung(document)
     again = {
         **_chosen_again(evaluation.stability, None if longest is None else longest["size"]),
         **_chosen_again(evaluation.stability, None if rung is None else rung["size"]),

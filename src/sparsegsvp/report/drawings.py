@@ -14,7 +14,17 @@ from typing import Any
 import numpy as np
 
 from .charts import N_TONES, Axis, Chart, Sheet, cut, names_room, padded, short, ticks
-from .words import MANY_CLASSES, RANDOM_PANEL, Part, interval, number, percent, plural, range_words
+from .words import (
+    MANY_CLASSES,
+    RANDOM_PANEL,
+    Part,
+    interval,
+    number,
+    own_rung,
+    percent,
+    plural,
+    range_words,
+)
 
 Drawing = Chart | Sheet
 _FIGURES: dict[str, Callable[[Part], Drawing | None]] = {}
@@ -76,27 +86,26 @@ def ladder(document: Part) -> Sheet | None:
     chance, overall = document["verdict"]["chance"], document["scores"]["balanced_accuracy"]
     bottom = min([*low, overall["low"]]) - 0.03
     bottom = min(bottom, chance - 0.03) if bottom - chance < 0.15 else bottom
-    wide: Any = {"width": 640.0, "left": 56.0, "right": 18.0}
+    wide: Any = {"width": 460.0, "left": 50.0, "right": 60.0}
     top = min(1.02, max(*high, overall["high"]) + 0.03)
     above = Chart(
         Axis(*ends, "", [(at, "") for at, *_ in marks], log=True),
         Axis(max(0.0, bottom), top, "balanced accuracy", grid=True),
-        "balanced accuracy of panels by size", height=240, bottom=12, **wide,
+        "balanced accuracy of panels by size", height=220, bottom=12, **wide,
     )  # fmt: skip
     tips = [f"{plural(rung['size'], 'feature')}: {interval(rung['score'])}" for rung in rungs]
     _chosen(above, size)
     if bottom < chance:
         above.rule("chance", y=chance)
-        above.text(ends[1], chance, "guessing", "tick end", dx=-4, dy=-5)
+        above.text(ends[1], chance, "guessing", "tick start", dx=6, dy=4)
     above.whiskers(sizes, low, high, "series fine")
     above.line(sizes, values, "curve")
     above.points(sizes, values, "dot", radius=4.5, label="exactly so many features")
-    if size:
-        away = size * (1.035 if size in sizes else 1.0)
-        above.whiskers([away], [overall["low"]], [overall["high"]], "observed")
-        tip = f"as chosen: {interval(overall)}"
-        at = ([away], [overall["value"]])
-        above.points(*at, "knot", radius=5.5, tips=[tip], label="as chosen by the run")
+    away = [size * (1.035 if size in sizes else 1.0)] if size and own_rung(document) is None else []
+    if away:
+        above.whiskers(away, [overall["low"]], [overall["high"]], "observed")
+        tip, key = f"as chosen: {interval(overall)}", "as chosen by the run"
+        above.points(away, [overall["value"]], "knot", radius=5.5, tips=[tip], label=key)
     charts, known = [above], [rung for rung in rungs if rung["stability"] is not None]
     if known:
         noise = [rung["stability_noise"] for rung in known]
@@ -104,7 +113,7 @@ def ladder(document: Part) -> Sheet | None:
             Axis(*ends, "features in the panel", marks, log=True),
             Axis(min([0.0, *(v for v in noise if v is not None)]), 1.02, "stability",
                  [(0.0, "0"), (0.5, "0.5"), (1.0, "1")], grid=True),
-            "stability of panels by size", height=160, top=10, **wide,
+            "stability of panels by size", height=150, top=10, **wide,
         )  # fmt: skip
         _chosen(below, size)
         across = [rung["size"] for rung in known]
@@ -113,6 +122,10 @@ def ladder(document: Part) -> Sheet | None:
         below.line(across, shuffled, "chance", label="with shuffled labels")
         below.line(across, steady, "curve")
         below.points(across, steady, "dot", radius=4.5)
+        own = document["stability"]["index"] if document["stability"] else None
+        if away and own is not None:
+            tip = f"as chosen: stability {number(own)}"
+            below.points(away, [own], "knot", radius=5.5, tips=[tip])
         charts.append(below)
     else:
         above.x, above.height = Axis(*ends, "features in the panel", marks, log=True), 280
@@ -411,8 +424,10 @@ def volcano(document: Part) -> Chart | None:
     x, y = found["difference"], [-math.log10(q) for q in found["q"]]
     low, high = padded([*x, 0.0], 0.12)
     pair = f"{found['positive']} − {found['other']}"
+    unit = document["data"]["units"] or "units of the table"
+    unit = "within-class standard deviations" if found["standardized"] else unit
     chart = Chart(
-        Axis(low, high, f"mean {pair}, in {found['unit']}"),
+        Axis(low, high, f"mean {pair}, in {unit}"),
         Axis(0.0, max(*y, 2.0) * 1.08, "−log₁₀ q", grid=True),
         f"difference {pair} against q-value of {found['n_total']:,} features",
         height=360,
@@ -500,7 +515,7 @@ def confusion(part: Part, _: str | None) -> Chart:
     step = max(24.0, min(150.0, (room - left) / n))
     high = min(step, 64.0)
     slanted = n > 4 or max(map(len, names)) * 6.7 > step
-    below = 40 + (5.6 * max(len(cut(name)) for name in names) if slanted else 0)
+    below = 44 + (5.6 * max(len(cut(name)) for name in names) if slanted else 0)
     chart = Chart(
         Axis(0, n, "predicted", _names(names), slanted=slanted),
         Axis(n, 0, "true", _names(names)),
@@ -597,7 +612,7 @@ def decision(part: Part, label: str) -> Chart | None:
         shown = [value if value >= floor else math.nan for value in values]
         chart.line(at, shown, kind, label=key)
     chart.line([0, 1], [0, 0], "chance", label="on no one")
-    if "ladder" in part and part["slider"] is not None:
+    if "ladder" in part and part["slider"] and part["verdict"]["answer"] != "none":
         at_start = [part["prevalence"]] * 2
         ends = f' data-ends="{chart.sx(0):.1f} {chart.sx(1):.1f}"'
         chart.line(at_start, [floor, top], "cursor", attributes=ends)

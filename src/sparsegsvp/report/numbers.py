@@ -346,7 +346,7 @@ def volcano(samples: Samples, panel: Sequence[int]) -> Part | None:
         "in_panel": mine[shown].tolist(),
         "positive": str(samples.classes[positive]),
         "other": str(samples.classes[1 - positive]),
-        "unit": "units of the table" if alike else "within-class standard deviations",
+        "standardized": not alike,
         "n_total": int(kept.size),
         "n_below": int((q <= 0.05).sum()),
     }

@@ -12,7 +12,7 @@ from . import words
 from .charts import asset, file_css, palette_css
 from .document import COMPARISON_FORMAT, FORMAT, check_document
 from .drawings import box_chart, comparison_chart, draw_figures, tones_of
-from .words import MANY_CLASSES, TRIPOD, answers, checklist, environment, methods
+from .words import MANY_CLASSES, TRIPOD, answers, checklist, environment, methods, own_rung
 
 #: The questions that a page answers, in order, and what its menu calls them.
 QUESTIONS = {
@@ -48,6 +48,7 @@ def render_page(document: Mapping[str, Any]) -> str:
         tripod=TRIPOD,
         tones=tones,
         rows=rows,
+        fixed=own_rung(d) is not None,
         boxes=[box_chart(row, tones) if few and row["boxes"] else "" for row in rows],
     )
 

@@ -236,29 +236,41 @@ def comparison_words(found: Part) -> dict[str, Any]:
     return {"headline": headline, "sentences": sentences}
 
 
+def own_rung(document: Part) -> Part | None:
+    """The rung that is the procedure itself: where every fold has the size of the panel."""
+    sizes = document["sizes"]
+    fixed = sizes is not None and sizes["low"] == sizes["high"]
+    return next((rung for rung in document["ladder"] if fixed and rung["chosen"]), None)
+
+
 def ladder_lines(document: Part) -> list[str]:
-    """Write the ladder as aligned lines, a star before the chosen size; none without a ladder."""
-    rungs = document["ladder"]
-    if not rungs:
+    """Write the ladder as aligned lines, a star before the run's own; none without a ladder."""
+    if not document["ladder"]:
         return []
-    rows = [(rung["size"], rung["score"], rung["stability"], rung["features"]) for rung in rungs]
-    panel, stability = document["panel"], document["stability"]
-    if not any(rung["chosen"] for rung in rungs):
-        index = None if stability is None else stability["index"]
-        rows.append((len(panel), document["scores"]["balanced_accuracy"], index, panel))
+    own, rungs = own_rung(document), list(document["ladder"])
+    if own is None:
+        score, stability = document["scores"]["balanced_accuracy"], document["stability"]
+        own = {"size": len(document["panel"]), "features": document["panel"], "score": score}
+        own["stability"] = None if stability is None else stability["index"]
+        rungs.append(own)
     lines = [("", "features", "balanced accuracy", "stability", "adds")]
     before: set[int] = set()
-    for size, score, index, features in sorted(rows, key=lambda row: row[0]):
-        added = [row["feature"] for row in features if row["index"] not in before]
-        before = {row["index"] for row in features}
-        mark, steady = "*" if size == len(panel) else "", "" if index is None else number(index)
-        line = (mark, str(size), f"{number(score['value'])} ({range_words(score)})", steady)
+    for rung in sorted(rungs, key=lambda rung: int(rung["size"])):
+        added = [row["feature"] for row in rung["features"] if row["index"] not in before]
+        before = {row["index"] for row in rung["features"]}
+        score, steady = rung["score"], rung["stability"]
+        steady = "" if steady is None else number(steady)
+        mark, size = "*" if rung is own else "", str(rung["size"])
+        line = (mark, size, f"{number(score['value'])} ({range_words(score)})", steady)
         lines.append((*line, joined(added, 4) if added else ""))
     widths = [max(len(line[k]) for line in lines) for k in range(4)]
-    return [
+    made = [
         f"{a:{widths[0]}} {b:>{widths[1]}}  {c:{widths[2]}}  {d:>{widths[3]}}  {e}".rstrip()
         for a, b, c, d, e in lines
     ]
+    whole = len(rungs) > len(document["ladder"])
+    star = "as chosen, by the whole procedure; the other" if whole else "the size chosen; all"
+    return [*made, f"* {star} lines are of exactly so many features"]
 
 
 def cohort_lines(cohort: Part) -> list[str]:

@@ -101,7 +101,9 @@ async function draft(run) {
       if (answer.superseded) throw new Error("This run was changed in another tab: reload the page.");
       seen = answer;
       calm();
-      if (seen.error) complain({ message: seen.error, actions: seen.actions }, apply);
+      // a cell that cannot be read is often one of a page before the data
+      const sheets = seen.notices.filter((notice) => notice.code === "sheets").flatMap((notice) => notice.actions ?? []);
+      if (seen.error) complain({ message: seen.error, actions: [...sheets, ...seen.actions] }, apply);
       understood();
     } catch (error) {
       if (mine === number) complain(error, apply);
@@ -166,6 +168,7 @@ async function draft(run) {
     if (listed.length > 60) rows.push(row(["and " + (listed.length - 60) + " more", "", ""]));
     if (table) rows.push(row([many(table.n_features, "column"), "feature" + (table.n_features === 1 ? "" : "s"), "numbers"]));
     byId("roles").tBodies[0].replaceChildren(...rows);
+    byId("roles").hidden = !rows.length;
     const classes = table && table.classes.length === 2 ? table.classes : [];
     const positive = byId("x-positive");
     positive.replaceChildren(...classes.map((name) => element("option", name + (name === table.positive && table.positive_guessed ? " (a guess)" : ""), { value: name, selected: name === table.positive })));
@@ -291,6 +294,8 @@ function finished(run) {
   let size = null;
   const choose = (rung) => {
     size = rung.chosen ? null : rung.size;
+    byId("apply").value = "";
+    byId("applied").replaceChildren();
     const page = size === null ? at + "/report/index.html" : at + "/report/sizes/" + size + "/index.html";
     byId("read").href = byId("report").src = page;
     const place = "report/" + (size === null ? "" : "sizes/" + size + "/");

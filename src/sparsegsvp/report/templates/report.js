@@ -114,7 +114,9 @@
         bars[1].setAttribute("width", 100 * itself);
       });
       const n = rung.features.length;
-      by("rung-words").textContent = `Shown: the panel of ${n} feature${n === 1 ? "" : "s"}, balanced accuracy ${rung.score}. For its model and a page of its own, run again with --n-features ${n}.`;
+      const names = rung.features.map(([index]) => rows.get(index).querySelector(".feature").dataset.sort);
+      const named = n > 6 ? `${names.slice(0, 5).join(", ")} and ${n - 5} more` : names.join(", ");
+      by("rung-words").textContent = `Shown: the panel of ${n} feature${n === 1 ? "" : "s"} (${named}), balanced accuracy ${rung.score}. For its model and a page of its own, run again with ${n} as the number of features (--n-features ${n}).`;
       by("rungbar").hidden = size === own;
       for (const part of all("[data-rung]")) part.classList.toggle("lit", part.dataset.rung === size);
       panel.tHead.querySelector("button").dispatchEvent(new Event("click"));
@@ -158,9 +160,10 @@
       for (const [name, value] of Object.entries(shown)) by(`at-${name}`).textContent = percent(value);
       const benefit = right - wrong * odds, everyone = share - (1 - share) * odds;
       by("at-net_benefit").textContent = benefit.toFixed(3);
-      const many = (v) => Math.round(1000 * v).toLocaleString("en");
-      by("at-words").textContent = `Of 1,000 samples at this prevalence, ${many(share)} are ${act.label}: `
-        + `${many(right)} of them are found and ${many(missed)} missed; ${many(wrong)} of the ${many(1 - share)} others are called so too. `
+      // whole samples that add up
+      const [ill, hits, alarms] = [share, right, wrong].map((v) => Math.round(1000 * v));
+      by("at-words").textContent = `Of 1,000 samples at this prevalence, ${ill} are ${act.label}: `
+        + `${hits} of them are found and ${ill - hits} missed; ${alarms} of the ${1000 - ill} others are called so too. `
         + (benefit >= Math.max(everyone, 0) ? "Acting on the model is worth more here than acting on all or on no one."
           : `Acting on ${everyone > 0 ? "all" : "no one"} would be worth more here.`);
       threshold.setAttribute("aria-valuetext", `act from ${percent(from)}`);
