@@ -430,7 +430,7 @@ def run(
         for name, piece, arguments in pieces(study, plan)
     }
     missing = {key: (piece,) for key, piece in work.values() if kept.get(key) is None}
-    made, now = kept.get("made with") or {}, {**versions(), **_commit()}
+    made, now = kept.get("made with") or {}, {**versions(), **commit()}
     if missing:
         made = {k: " and ".join(dict.fromkeys([made.get(k, v), v])) for k, v in now.items()}
         kept.add("made with", made)
@@ -440,7 +440,7 @@ def run(
     return {name: kept.get(key) for name, (key, _) in work.items()}, len(missing), made
 
 
-def _commit() -> dict[str, str]:
+def commit() -> dict[str, str]:
     """The commit of the repository this package was imported from, if it was."""
     root = Path(__file__).parents[3]
     say = ["git", "describe", "--always", "--exclude=*", "--abbrev=12", "--dirty=-changed"]
