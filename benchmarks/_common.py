@@ -71,11 +71,17 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
+def made_with() -> dict[str, str]:
+    """Versions and commit."""
+    from sparsegsvp.evaluation.cache import versions
+    from sparsegsvp.reproduce.runs import commit
+
+    return {**versions(), **commit()}
+
+
 def save(name: str, results: dict[str, Any]) -> Path:
     """Write results as JSON, whole or not at all, with the versions that made them."""
-    from sparsegsvp.evaluation.cache import versions
-
-    results = {"versions": versions(), "cores": os.cpu_count(), **results}
+    results = {"versions": made_with(), "cores": os.cpu_count(), **results}
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
     if path.exists():

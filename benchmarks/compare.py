@@ -20,9 +20,10 @@ from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import StratifiedKFold
 
-from _common import RESULTS, load, markdown, save
+from _common import RESULTS, load, made_with, markdown, save
 from sparsegsvp import GSVPSVM, GSVPSVMCV, PGDGSVPSVM, LqGSVPSVM, compare, related
 from sparsegsvp.datasets import make_planted
+from sparsegsvp.reproduce.runs import STUDIES
 
 SIZES = (2, 4, 8, 16)
 
@@ -40,17 +41,12 @@ class RankedPGD(PGDGSVPSVM):
 
 def methods(name: str, max_iter: int) -> dict[str, object]:
     """GSVPSVM, the paper's method with its published settings, and the related methods."""
-    wide: dict[str, object] = {"conventions": "code", "max_iter": max_iter}
-    l1 = {"delta": (0.047377894736842105, 0.047557894736842105), "step_size": 4e-3}
-    lq = {"delta": 0.06, "step_size": 10**-0.5}
-    if name == "breast":
-        l1 = {"delta": (0.8684252631578948, 0.8685052631578948), "step_size": 1e-3}
-        lq = {"delta": 0.02, "step_size": 0.025}
+    study = STUDIES["breast" if name == "breast" else "ovarian"]
+    paper = {key: study.model(key, max_iter=max_iter).get_params() for key in study.methods}
     return {
         "GSVPSVM": GSVPSVM(),
         "LqGSVPSVM": LqGSVPSVM(),
-        "PGDGSVPSVM, l1": RankedPGD(**l1, **wide),
-        "PGDGSVPSVM, q = 0.1": RankedPGD(q=0.1, **lq, **wide),
+        **{f"PGDGSVPSVM, {key}": RankedPGD(**settings) for key, settings in paper.items()},
         **{key: getattr(related, key)() for key in related.__all__},
     }
 
@@ -72,7 +68,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", nargs="+", default=["breast", "colon", "ovarian"])
     parser.add_argument("--folds", type=int, default=5)
-    parser.add_argument("--max-iter", type=int, default=2000, help="of the paper's method")
+    parser.add_argument("--max-iter", type=int, default=10_000, help="of the paper's method")
     parser.add_argument("--tiny", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -83,7 +79,7 @@ def main() -> None:
         X, y = tiny if options.tiny else load(name)
         chosen = methods(name, 50 if options.tiny else options.max_iter)
         if options.tiny:
-            chosen = {key: chosen[key] for key in list(chosen)[:4]}
+            chosen = {key: chosen[key] for key in list(chosen)[:5]}
         cache = None if options.tiny else RESULTS / f"compare-{name}.cache"
         how = {"n_splits": options.folds, "n_repeats": 1, "cache": cache}
         table = compare(chosen, X, y, sizes=SIZES, **how).table
@@ -96,7 +92,8 @@ def main() -> None:
             score, size, seconds = native(own, X, y, options.folds)
             rows[key] += [score, size, f"{seconds:.2f}"]
         results[name] = rows
-        print(f"\n## {name}, {X.shape[0]} x {X.shape[1]}\n")
+        made = ", ".join(f"{key} {value}" for key, value in made_with().items())
+        print(f"\n## {name}, {X.shape[0]} x {X.shape[1]}\n\n{options.folds} folds; {made}.\n")
         header = ["method", *map(str, SIZES), "native", "its features", "CPU s a fit"]
         width = len(header) - 1
         shown = [[key, *row, *[""] * (width - len(row))] for key, row in rows.items()]

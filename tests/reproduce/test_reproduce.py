@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from sparsegsvp.datasets import load_breast_cancer
 from sparsegsvp.io import InputError
-from sparsegsvp.reproduce import Plan, Reproduction, reproduce
+from sparsegsvp.reproduce import Plan, Reproduction, reproduce, runs
 from sparsegsvp.reproduce.runs import STUDIES, pieces
-from sparsegsvp.reproduce.tables import CODE, TEXT
+from sparsegsvp.reproduce.tables import CODE, TEXT, _spread
 
 TINY = Plan(
-    n_starts=2, n_splits=2, n_orders=1, n_claims=1, n_searches=0, nodes=2, max_iter=40,
-    qs=(0.2, 0.9), eps=(10**-2.5,),
+    n_starts=2, n_splits=2, n_orders=1, n_claims=1, n_searches=0, searched=("l1",),
+    max_iter=40, qs=(0.2, 0.9), eps=(10**-2.5,),
 )  # fmt: skip
 FIGURES = ("convergence", "sorted-weights", "weights", "top-features",
            "features-by-q", "pca")  # fmt: skip
@@ -53,8 +54,23 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 def test_an_interrupted_run_resumes(resumed) -> None:
     made, kept = resumed
-    assert kept == 5
-    assert made.computed == len(pieces(STUDIES["breast"], TINY)) - kept  # nothing twice
+    assert kept == 6  # five pieces, and what they were made with
+    assert made.computed == len(pieces(STUDIES["breast"], TINY)) - 5  # nothing twice
+
+
+def test_the_versions_are_those_of_the_run_and_not_of_the_writing(tmp_path, monkeypatch) -> None:
+    data, study = load_breast_cancer(), STUDIES["breast"]
+    small = [piece for piece in pieces(study, TINY) if piece[0] in ("own", "selectors")]
+    made = []
+    for version, count in (("1", 1), ("2", 1), ("2", 2)):
+        monkeypatch.setattr(runs, "versions", lambda version=version: {"numpy": version})
+        monkeypatch.setattr(runs, "pieces", lambda study, plan, n=count: small[:n])
+        made.append(runs.run(study, data, TINY, tmp_path / "kept.jsonl")[1:])
+    assert [(new, versions["numpy"]) for new, versions in made] == [
+        (1, "1"),
+        (0, "1"),
+        (1, "1 and 2"),
+    ]
 
 
 def test_runs_give_the_same_bytes(resumed, tmp_path: Path) -> None:
@@ -78,8 +94,9 @@ def test_the_tables_hold_what_was_obtained_beside_what_is_published(resumed) -> 
         assert mine[0]["elbows"] == ", ".join(map(str, method["elbows"]))
         assert mine[0]["test"] == " ".join(map(str, method["test"]))
         assert {CODE, TEXT} <= {row["source"] for row in mine}
-        spread = next(row for row in mine if row["source"] == f"{CODE}, any rounding (4)")
-        assert all(spread[c].endswith(("inside", "outside")) for c in ("elbows", "test"))
+        spread = next(row for row in mine if row["source"] == f"{CODE}, any rounding")
+        assert all(re.search("· (inside, .* of 4|outside)$", spread[c]) for c in ("elbows", "test"))
+        assert spread["as published"] == "all in 0 of 4"
     # at 40 iterations the published numbers are not there, and nothing says they are
     assert all(r["as published"] != "all" for r in tables["rows"] if r["source"] == CODE)
     fair = {row["method"]: row for row in tables["fair"]}
@@ -90,6 +107,16 @@ def test_the_tables_hold_what_was_obtained_beside_what_is_published(resumed) -> 
     assert [row["published"] for row in tables["split"]] == [249, 64, 44, 148, 38, 26]
     assert fair["l1"]["panels of other starts"].startswith("2 of 2")
     assert fair["GSVPSVMCV"]["panels of other starts"].startswith("1 of 2; 1.00;")
+
+
+@pytest.mark.parametrize(
+    "published, said",
+    [([101, 94], "inside, 1 of 3"), ([100, 94], "inside, none of 3"), ([67, 42], "outside")],
+)
+def test_a_range_says_whether_the_published_value_is_inside(published, said) -> None:
+    values = [[101, 94], [98, 76], [563, 94]]
+    assert _spread(values, published, ", ") == f"98–563, 76–94 · {said}"
+    assert _spread(values[:1] * 2, [101, 94], ", ") == "101, 94 · inside, 2 of 2"
 
 
 def test_the_files_hold_the_tables(resumed) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -97,12 +95,11 @@ def reproduce(
             remedy="choose a new or empty folder",
         )
     (folder / "figures").mkdir(parents=True, exist_ok=True)
-    made_with, computed = {**versions(), **_commit()}, 0
-    studies, charts = list[dict[str, Any]](), dict[str, Any]()
+    studies, charts, computed = list[dict[str, Any]](), dict[str, Any](), 0
     for key, dataset in loaded.items():
         study, chosen = STUDIES[key], plan or PLANS[key]
         kept = folder / f"{key}.jsonl"
-        results, new = run(study, dataset, chosen, kept, n_jobs=n_jobs, progress=progress)
+        results, new, made = run(study, dataset, chosen, kept, n_jobs=n_jobs, progress=progress)
         computed += new
         tables = make_tables(study, dataset, chosen, results)
         for name, rows in tables.items():
@@ -111,19 +108,8 @@ def reproduce(
         for name, sheet in make_figures(study, dataset, chosen, results).items():
             charts[f"{key}-{name}"] = sheet
             write_atomic(folder / "figures" / f"{key}-{name}.svg", sheet.svg())
-        studies.append({"study": study, "plan": asdict(chosen), "tables": tables})
-        write_atomic(folder / f"{key}.md", markdown.render(**studies[-1], versions=made_with))
-    page = render("page.html", charts, package=__package__, studies=studies, versions=made_with)
+        studies.append({"study": study, "plan": asdict(chosen), "tables": tables, "versions": made})
+        write_atomic(folder / f"{key}.md", markdown.render(studies[-1]))
+    page = render("page.html", charts, package=__package__, studies=studies, versions=versions())
     written = write_atomic(folder / "index.html", page)
     return Reproduction(written, {s["study"].key: s["tables"] for s in studies}, computed)
-
-
-def _commit() -> dict[str, str]:
-    """The commit of the repository this package was imported from, if it was."""
-    root = Path(__file__).parents[3]
-    say = ["git", "describe", "--always", "--exclude=*", "--abbrev=12", "--dirty=-changed"]
-    with suppress(OSError, subprocess.CalledProcessError):
-        if (root / ".git").exists():
-            said = subprocess.run(say, cwd=root, capture_output=True, text=True, check=True)
-            return {"commit": said.stdout.strip()}
-    return {}

@@ -51,9 +51,7 @@ def _chart(
 def cycle(study: Study, fits: Fits) -> Iterator[Chart]:
     """Planes that jump between two points: how they get there, and both points."""
     planes = [(label, k, fit["cycles"][k]) for label, fit in fits.items() for k in (0, 1)]
-    for label, k, found in planes:
-        if found is None:
-            continue
+    for label, k, found in (plane for plane in planes if plane[2]):
         since, course, sizes, css = found["since"], found["entry"], found["sizes"], _CLASSES[k]
         at = list(range(since - len(course) + 20, since + 20))
         x = Axis(*padded(at, 0.02), f"iteration (2-cycle from {since:,} on)")
@@ -143,8 +141,10 @@ def weights(study: Study, fits: Fits) -> Iterator[Chart]:
 def top_features(study: Study, fits: Fits) -> Iterator[Chart]:
     """The heaviest selected features of each plane, at most twenty, with their weights."""
     for (k, of), (label, fit) in product(enumerate(study.classes), fits.items()):
-        tallest = max(3, *(len(other["top"][k]) for other in fits.values()))
-        names, values = zip(*fit["top"][k])
+        tallest = min(20, max(3, *(len(other["features"][k]) for other in fits.values())))
+        at, known, weight = fit["weights"][k].values()
+        places = [at.index(f) for f in fit["features"][k][:20]]
+        names, values = ([column[p] for p in places] for column in (known, weight))
         largest = max(map(abs, values))
         x = Axis(-1.08, 1.08, "weight / largest", [(v, str(v)) for v in (-1, 0, 1)])
         y = Axis(tallest - 0.4, -0.6, "", list(enumerate(names)))

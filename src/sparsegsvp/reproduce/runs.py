@@ -6,6 +6,7 @@ in it. ``published.toml`` holds both, and what their notebook prints.
 
 from __future__ import annotations
 
+import subprocess
 import tomllib
 import warnings
 from collections.abc import Mapping, Sequence
@@ -33,7 +34,7 @@ from .._typing import Progress
 from ..datasets import Dataset
 from ..estimators import GSVPSVM, GSVPSVMCV, PGDGSVPSVM, elbow_features
 from ..estimators.pgd import fit_together
-from ..evaluation.cache import Cache, digest, run_pieces
+from ..evaluation.cache import Cache, digest, run_pieces, versions
 from ..evaluation.compare import common_classifier, with_size
 from ..solvers.pgd import pgd_planes
 
@@ -48,7 +49,7 @@ SWEEP: dict[str, Any] = {"delta": (1e-4, 2e-4), "step_size": 10**-1.5, "conventi
 #: The steps of the authors' search, up to a factor.
 STEPS = tuple(10.0 ** -(1 + 0.5 * k) for k in range(6))
 _FORMAT = 3  # raise when a piece returns something else for the same arguments
-_CURVE, _WEIGHTS, _TOP = 240, 400, 20  # points of a history, weights of a plane, names
+_CURVE, _WEIGHTS = 240, 400  # points of a history, weights of a plane
 
 
 class Study(SimpleNamespace):
@@ -132,9 +133,7 @@ def row(data: Dataset, study: str, method: str, source: str, max_iter: int) -> R
         "cycles": _cycles(free, parts.train, names),
         "weights": [_heaviest(w, names) for w in model.weights_],
         "sorted": [_sorted_weights(w) for w in model.weights_],
-        "top": [[[str(names[f]), float(w[f])] for f in kept[:_TOP]]
-                for w, kept in zip(model.weights_, model.features_)],
-    }  # fmt: skip
+    }
 
 
 def rounding(
@@ -217,7 +216,7 @@ def panels(
     return results
 
 
-def search(data: Dataset, study: str, method: str, seed: int, nodes: int, max_iter: int) -> Results:
+def search(data: Dataset, study: str, method: str, seed: int, max_iter: int) -> Results:
     """Deltas and step by their score on the validation part, on the authors' own grid.
 
     20 even nodes for each delta, paired, and six steps, times what makes the published step one
@@ -225,8 +224,7 @@ def search(data: Dataset, study: str, method: str, seed: int, nodes: int, max_it
     """
     entry = STUDIES[study]
     parts = entry.split_of(data, seed)
-    grid = [*zip(*(np.linspace(low, high, 20) for low, high in entry.grid))]
-    deltas = grid[20 // nodes - 1 :: 20 // nodes]
+    deltas = [*zip(*(np.linspace(low, high, 20) for low, high in entry.grid))]
     tried: list[tuple[float, int, int, Results]] = []
     for step in STEPS:
         how = {"max_iter": max_iter, "step_size": step * entry.methods[method]["factor"]}
@@ -235,15 +233,14 @@ def search(data: Dataset, study: str, method: str, seed: int, nodes: int, max_it
             score = balanced(fit["confusion"]["validation"]["batch"]["selected"])
             tried.append((-score, sum(fit["counts"]), len(tried), fit))
     value, size, _, fit = min(tried)
-    counts = fit["confusion"]["test"]
     return {
-        **{name: fit[name] for name in ("delta", "step_size", "elbows")},
+        **{name: fit[name] for name in ("delta", "step_size")},
         "features": size,
         "tried": len(tried),
         "tied": sum(other[0] == value for other in tried),
         "validation": -value,
-        "test": balanced(counts["batch"]["all"]),
-        "test_printed": balanced(counts["printed"]["selected"]),
+        "test": balanced(fit["confusion"]["test"]["batch"]["all"]),
+        "test_printed": balanced(fit["confusion"]["test"]["printed"]["selected"]),
     }
 
 
@@ -365,8 +362,6 @@ class Plan:
         Random splits, beside the published one, of claims about other methods and of the search.
     searched : tuple of str
         The methods whose deltas and step are searched.
-    nodes : int
-        Of the 20 nodes of the search's grid: all, or 10, the published one among them.
     max_iter : int
         Cap on the iterations of the paper's method.
     shares : tuple of float
@@ -382,7 +377,6 @@ class Plan:
     n_claims: int = 5
     n_searches: int = 5
     searched: tuple[str, ...] = ("l1", "q=1", "q=0.1")
-    nodes: int = 20
     max_iter: int = 10_000
     shares: tuple[float, ...] = (0.3, 0.1)
     qs: tuple[float, ...] = tuple(round(0.1 * k, 1) for k in range(1, 11))
@@ -417,7 +411,7 @@ def pieces(study: Study, plan: Plan) -> list[tuple[str, Any, dict[str, Any]]]:
         *((f"share {s}/{k}", panels, {"share": s, "seed": k, **every})
           for s in plan.shares for k in range(plan.n_claims)),
         ("selectors", selectors, {"names": names, "sizes": sizes, "seeds": seeds}),
-        *((f"search/{m}/{k}", search, {"method": m, "seed": k, "nodes": plan.nodes, **cap})
+        *((f"search/{m}/{k}", search, {"method": m, "seed": k, **cap})
           for k in (PUBLISHED, *range(plan.n_searches)) for m in plan.searched),
     ]  # fmt: skip
 
@@ -425,8 +419,8 @@ def pieces(study: Study, plan: Plan) -> list[tuple[str, Any, dict[str, Any]]]:
 def run(
     study: Study, data: Dataset, plan: Plan, cache: Path, *, n_jobs: int | None = None,
     progress: Progress | None = None,
-) -> tuple[Results, int]:  # fmt: skip
-    """Results of all pieces by name, and how many were computed; the others were in the cache."""
+) -> tuple[Results, int, dict[str, str]]:  # fmt: skip
+    """Results of all pieces by name, how many were computed now, and the versions of them all."""
     kept, base = Cache(cache), digest(_FORMAT, study.key, data.X, data.y)
     work = {
         name: (
@@ -435,9 +429,23 @@ def run(
         )
         for name, piece, arguments in pieces(study, plan)
     }
-    missing = {key: (todo,) for key, todo in work.values() if kept.get(key) is None}
-    more: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress, "stage": study.title}
-    values = run_pieces(call, list(missing.values()), **more)
-    for key, value in zip(missing, values):
+    missing = {key: (piece,) for key, piece in work.values() if kept.get(key) is None}
+    made, now = kept.get("made with") or {}, {**versions(), **commit()}
+    if missing:
+        made = {k: " and ".join(dict.fromkeys([made.get(k, v), v])) for k, v in now.items()}
+        kept.add("made with", made)
+    how: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress, "stage": study.title}
+    for key, value in zip(missing, run_pieces(call, [*missing.values()], **how)):
         kept.add(key, value)
-    return {name: kept.get(key) for name, (key, _) in work.items()}, len(missing)
+    return {name: kept.get(key) for name, (key, _) in work.items()}, len(missing), made
+
+
+def commit() -> dict[str, str]:
+    """The commit of the repository this package was imported from, if it was."""
+    root = Path(__file__).parents[3]
+    say = ["git", "describe", "--always", "--exclude=*", "--abbrev=12", "--dirty=-changed"]
+    with suppress(OSError, subprocess.CalledProcessError):
+        if (root / ".git").exists():
+            said = subprocess.run(say, cwd=root, capture_output=True, text=True, check=True)
+            return {"commit": said.stdout.strip()}
+    return {}

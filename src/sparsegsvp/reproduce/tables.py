@@ -19,13 +19,15 @@ from .runs import CLAIMS, PARTS, PUBLISHED, Plan, Results, Study, balanced
 
 Rows = list[dict[str, Any]]
 CODE, TEXT, FREE = "authors' conventions", "the text, literally", "no accidental stop"
-CELLS = ("elbows", "features", "validation", "test")
+MARKS = {"elbows": ", ", "features": " / ", "validation": " ", "test": " "}
 
 
 def make_tables(study: Study, data: Dataset, plan: Plan, results: Results) -> dict[str, Rows]:
     """Build all tables of a study; those without rows are left out."""
     tables = {
         "rows": published_rows(study, results),
+        "why": [{"method": m["label"], "why": m["why"]} for m in study.methods.values()],
+        "panels": panel_rows(study, data, results),
         "fair": fair_rows(study, results),
         "search": search_rows(study, results),
         "sweep": sweep_rows(study, plan, results),
@@ -55,11 +57,11 @@ def _runs(results: Results, head: str, method: str) -> Rows:
     return [group[method] for name, group in results.items() if name.startswith(f"{head}/")]
 
 
-def _cells(fit: Mapping[str, Any], source: str = "code") -> list[str]:
+def _cells(fit: Mapping[str, Any], source: str = "code") -> list[list[int]]:
     """Elbows, features and counts of a fit, scored as the authors did or as the text says."""
     rule, kind = ("batch", "all") if source == "code" else ("printed", "selected")
-    counts = fit["confusion"]["validation"][rule]["selected"], fit["confusion"]["test"][rule][kind]
-    return [_spaced(fit["elbows"], ", "), _spaced(fit["counts"], " / "), *map(_spaced, counts)]
+    validation, test = (fit["confusion"][part][rule] for part in PARTS[1:])
+    return [fit["elbows"], fit["counts"], validation["selected"], test[kind]]
 
 
 def _stops(fit: Mapping[str, Any]) -> str:
@@ -68,44 +70,57 @@ def _stops(fit: Mapping[str, Any]) -> str:
     return ", ".join(f"{n}" if done else "cap" for n, done in ends)
 
 
-def _spread(values: Sequence[str], published: str) -> str:
-    """Distinct values, the commonest first, with how often; and whether the published is one."""
-    counts = Counter(values).most_common()
-    shown = "; ".join(f"{v} ({n})" if len(counts) > 1 else v for v, n in counts[:4])
-    more = f"; {len(counts) - 4} more" if len(counts) > 4 else ""
-    return f"{shown}{more} · {'inside' if published in dict(counts) else 'outside'}"
+def _spread(values: Sequence[list[int]], published: list[int], mark: str) -> str:
+    """The range of each number; whether the published ones are inside, and how often met."""
+    ends = [(min(column), max(column)) for column in zip(*values)]
+    shown = mark.join(f"{low}–{high}" if low < high else f"{low}" for low, high in ends)
+    inside = all(low <= v <= high for v, (low, high) in zip(published, ends))
+    met = f"inside, {values.count(published) or 'none'} of {len(values)}"
+    return f"{shown} · {met if inside else 'outside'}"
 
 
 def published_rows(study: Study, results: Results) -> Rows:
     """The paper's two result tables in one, by source; ranges over roundings among them."""
     rows: list[tuple[str, ...]] = []
     for key, entry in study.methods.items():
-        target = [_spaced(entry[c], m) for c, m in zip(CELLS, (", ", " / ", " ", " "))]
+        label, target = entry["label"], [entry[c] for c in MARKS]
+        rows.append((label, "published", "", *map(_spaced, target, MARKS.values()), ""))
+        if printed := entry.get("notebook"):
+            shown = (printed.get(c, "") for c in ("stopped", *MARKS, "same"))
+            rows.append((label, "authors' notebook", *shown))
         code, text = (results[f"row/{key}/{source}"] for source in ("code", "paper"))
-        fits, printed = [code, *_runs(results, "rounding", key)], entry.get("notebook")
-        lines = [("published", "", target)]
-        if printed:
-            shown = [printed.get(c, "") for c in CELLS]
-            lines.append(("authors' notebook", printed.get("stopped", ""), shown))
-        lines.append((CODE, _stops(code), _cells(code)))
-        kinds = {CODE: fits}
-        if code["free"]:
-            lines.append((FREE, _stops(code["free"]), _cells(code["free"])))
-            kinds[FREE] = [fit["free"] or fit for fit in fits]
-        lines.append((TEXT, _stops(text), _cells(text, "paper")))
-        for name, repeats in kinds.items():
-            columns = zip(*map(_cells, repeats))
-            ranges = [_spread(column, goal) for column, goal in zip(columns, target)]
-            lines.append((f"{name}, any rounding ({len(fits)})", "", ranges))
-        for source, ended, found in lines:
-            same = [c for c, value, goal in zip(CELLS, found, target)
-                    if value == goal or value.endswith("inside")]  # fmt: skip
-            said = "" if source == "published" else "all" if len(same) == 4 else ", ".join(same)
-            rows.append((entry["label"], source, ended, *found, said))
+        kinds = {CODE: [code, *_runs(results, "rounding", key)]}
+        if any(any(fit["converged"]) for fit in kinds[CODE]):
+            kinds[FREE] = [fit["free"] or fit for fit in kinds[CODE]]
+        lines = {name: (_stops(fits[0]), _cells(fits[0])) for name, fits in kinds.items()}
+        lines[TEXT] = _stops(text), _cells(text, "paper")
+        for source, (ended, found) in lines.items():
+            same = [c for c, value, goal in zip(MARKS, found, target) if value == goal]
+            said = "all" if found == target else ", ".join(same) or "none"
+            rows.append((label, source, ended, *map(_spaced, found, MARKS.values()), said))
+        for name, fits in kinds.items():
+            cells = [_cells(fit) for fit in fits]
+            ranges = map(_spread, map(list, zip(*cells)), target, MARKS.values())
+            whole = f"all in {cells.count(target)} of {len(cells)}"
+            rows.append((label, f"{name}, any rounding", "", *ranges, whole))
     for name, made in results["own"].items():
         counts = [_spaced(made[part]) for part in PARTS[1:]]
         rows.append(("this package", name, "", "", str(len(made["panel"])), *counts, ""))
-    return _table(f"method | source | stopped at | {' | '.join(CELLS)} | as published", rows)
+    return _table(f"method | source | stopped at | {' | '.join(MARKS)} | as published", rows)
+
+
+def panel_rows(study: Study, data: Dataset, results: Results) -> Rows:
+    """Which features each plane has, where the paper has ten at most, and in how many roundings."""
+    rows = []
+    for key, entry in study.methods.items():
+        fits = [results[f"row/{key}/code"], *_runs(results, "rounding", key)]
+        named = [
+            tuple(", ".join(data.feature_names[k[:5]]) + (" …" if k[5:] else "") for k in planes)
+            for planes in (fit["features"] for fit in fits if sum(entry["elbows"]) <= 10)
+        ]
+        rows += [(entry["label"], *k, f"{n} of {len(fits)}") for k, n in Counter(named).items()]
+    columns = " | ".join(f"plane of {name}" for name in study.classes)
+    return _table(f"method | {columns} | roundings", rows)
 
 
 def fair_rows(study: Study, results: Results) -> Rows:
@@ -197,8 +212,9 @@ def claim_rows(study: Study, data: Dataset, plan: Plan, results: Results) -> Row
     )
     if study.key == "ovarian":
         union = {f for name, value in made.items() if name.endswith(", 20") for f in value["panel"]}
-        shared = [f"{key}: {len(union & set(_heaviest(fits[key])))} of 20" for key in ("l1", "q=1")]
-        found = {"filters": "; ".join(shared), "few": scores}
+        tops = {k: {f for kept in fits[k]["features"] for f in kept[:10]} for k in ("l1", "q=1")}
+        shared = "; ".join(f"{k}: {len(union & top)} of {len(top)}" for k, top in tops.items())
+        found = {"filters": shared, "few": scores}
     else:
         selected = {f for fit in fits.values() for kept in fit["features"] for f in kept}
         two = {"worst smoothness", "area error"} <= {str(data.feature_names[f]) for f in selected}
@@ -211,10 +227,3 @@ def claim_rows(study: Study, data: Dataset, plan: Plan, results: Results) -> Row
         found = {"elimination": scores, "subset": f"both are selected: {'yes' if two else 'no'}"}
         found["imbalance"] = "; ".join(recalls)
     return _table("claim | tried how | found", [(*CLAIMS[k], said) for k, said in found.items()])
-
-
-def _heaviest(fit: Mapping[str, Any]) -> list[int]:
-    """The twenty features of the largest weights in either plane."""
-    planes = fit["weights"]
-    pairs = ((-abs(v), at) for plane in planes for at, v in zip(plane["at"], plane["value"]))
-    return list(dict.fromkeys(at for _, at in sorted(pairs)))[:20]
