@@ -20,7 +20,7 @@ PARTS = {"scale": ("--part", "cells", "markers")}
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        ("scale", "| 50 genes | 3,000 | 400 | 4 |"),
+        ("scale", "| select_markers, 50 genes | 3,000 | 400 | 4 |"),
         ("panels", "| independent | 3 of 3 | 0.0% |"),
         ("search", "ours / fastest |"),
         ("compare", "| PGDGSVPSVM, l1 |"),
