@@ -28,7 +28,8 @@ def in_turn(scores: np.ndarray) -> np.ndarray:
 
 
 def ours(X: sp.csr_matrix, y: np.ndarray, most: int, seed: int) -> np.ndarray:
-    return subset_gsvp(X, y, most, sample_weight=1 / np.bincount(y)[y]).order  # `select_markers`
+    """The engine of `select_markers`, without an AnnData around the cells."""
+    return subset_gsvp(X, y, most, sample_weight=1 / np.bincount(y)[y]).order
 
 
 def t_test(X: sp.csr_matrix, y: np.ndarray, most: int, seed: int) -> np.ndarray:
@@ -98,7 +99,7 @@ def at_random(X: sp.csr_matrix, y: np.ndarray, most: int, seed: int) -> np.ndarr
 
 
 METHODS: dict[str, Method] = {
-    "GSVPSVM": ours,
+    "select_markers": ours,
     "t-test": t_test,
     "Wilcoxon": wilcoxon,
     "trees": trees,

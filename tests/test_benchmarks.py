@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,14 +14,21 @@ import pytest
 from sklearn.feature_selection import f_classif
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
-# of the longest the quick parts; the processes of a cluster are tested in test_dask
-PARTS = {"scale": ("--part", "cells", "markers")}
+
+
+def run(script: str, *options: str) -> str:
+    """What a script prints in its tiny configuration."""
+    done = subprocess.run(
+        [sys.executable, FOLDER / f"{script}.py", "--tiny", *options],
+        capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        ("scale", "| 50 genes | 3,000 | 400 | 4 |"),
         ("panels", "| independent | 3 of 3 | 0.0% |"),
         ("search", "ours / fastest |"),
         ("compare", "| PGDGSVPSVM, l1 |"),
@@ -30,18 +38,30 @@ PARTS = {"scale": ("--part", "cells", "markers")}
 def test_tiny_configuration_runs(script: str, said: str) -> None:
     if not FOLDER.exists():
         pytest.skip("the benchmarks are not part of an installed package")
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, FOLDER / f"{script}.py", "--tiny", *PARTS.get(script, ())],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=280,
-    )
-    assert done.returncode == 0, done.stderr
-    assert said in done.stdout
+    assert said in run(script)
     path = FOLDER.parent / "artifacts" / f"{script}-tiny.json"
     assert json.loads(path.read_text())["versions"]["numpy"]
+
+
+def test_tables_of_the_pages_are_written_by_one_command(tmp_path: Path) -> None:
+    if not FOLDER.exists():
+        pytest.skip("the benchmarks are not part of an installed package")
+    pytest.importorskip("anndata")
+    pytest.importorskip("distributed")
+    pages, marks = {}, r"<!-- scale: (.*?) -->\n(.*?)<!-- end -->"
+    for name in ("scale.md", "single-cell.md"):
+        pages[name] = (FOLDER.parent / "docs" / name).read_text()
+        (tmp_path / name).write_text(pages[name])
+    printed = run("scale", "--out", str(tmp_path), "--docs", str(tmp_path))
+    assert "| select_markers, 50 genes | 3,000 | 400 | 4 |" in printed
+    written = {}
+    for name, before in pages.items():
+        after = (tmp_path / name).read_text()
+        assert re.sub(marks, "", after, flags=re.S) == re.sub(marks, "", before, flags=re.S)
+        written |= dict(re.findall(marks, after, flags=re.S))
+    results = json.loads((tmp_path / "scale-tiny.json").read_text())
+    assert set(written) == set(results) - {"versions", "cores"}
+    assert all(table.strip() in printed for table in written.values())
 
 
 @pytest.fixture
@@ -69,12 +89,15 @@ def test_every_method_gives_panels_of_the_sizes_that_find_the_signal() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_marker_genes_are_ranked_as_definitions_say() -> None:
+    pytest.importorskip("anndata")
     from scipy.stats import ranksums, ttest_ind
 
-    from _markers import METHODS, t_test, wilcoxon
+    from _markers import METHODS, ours, t_test, wilcoxon
     from sparsegsvp.datasets import make_cells
+    from sparsegsvp.scverse import select_markers
 
-    X, obs = make_cells(400, 60, 3, n_markers=3, density=0.3, as_anndata=False)
+    adata = make_cells(400, 60, 3, n_markers=3, density=0.3)
+    X, obs = adata.X, adata.obs
     y, dense = obs["cell_type"].cat.codes.to_numpy(), X.toarray()
     tests = {
         t_test: lambda a, b: ttest_ind(a, b, equal_var=False).statistic,
@@ -83,6 +106,8 @@ def test_marker_genes_are_ranked_as_definitions_say() -> None:
     for method, statistic in tests.items():
         best = [np.argmax(statistic(dense[y == k], dense[y != k])) for k in range(3)]
         assert list(method(X, y, 5, 0)[: len(set(best))]) == list(dict.fromkeys(best))
+    chosen = select_markers(adata, "cell_type", 5)["gene"]
+    assert list(adata.var_names[ours(X, y, 5, 0)]) == list(chosen)
     for name, method in METHODS.items():
         order = method(X, y, 5, 0)
         assert len(set(order[:5])) == 5, name

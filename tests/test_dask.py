@@ -147,20 +147,33 @@ def test_with_less_memory_than_the_table_all_works_or_refuses() -> None:
     assert done.stdout.splitlines() == expected
 
 
-def test_a_killed_worker_and_joblib_change_nothing(tmp_path) -> None:
+def test_processes_files_a_killed_worker_and_joblib_change_nothing(tmp_path) -> None:
     """A worker ends in the middle of a fit, and Dask computes its chunks again."""
     distributed = pytest.importorskip("distributed")
     joblib = pytest.importorskip("joblib")
+    pytest.importorskip("pyarrow")
     X, y = make_planted(240, 2200, 5, random_state=0, return_X_y=True)
     log = tmp_path / "log"
     lazy = lazily(X, (20, -1), log)
-    expected = GSVPSVM(10).fit(lazy, y)
+    expected, searched = GSVPSVM(10).fit(lazy, y), GSVPSVMCV(6).fit(lazy, y)
+    frame = pd.DataFrame(X[:, :30], columns=[f"c{j}" for j in range(30)])
+    for i, part in enumerate(np.array_split(np.arange(len(X)), 3)):
+        frame.iloc[part].to_parquet(tmp_path / f"part{i}.parquet")
+    of_frame = GSVPSVM(3).fit(frame, y)
     options = {"n_repeats": 1, "n_permutations": 0, "n_pairs": 0}
     evaluated = nested_evaluate(GSVPSVM(3), X[:, :50], y, **options)
     cluster = distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
     )
     with cluster, distributed.Client(cluster) as client:
+        search = GSVPSVMCV(6).fit(lazy, y)
+        assert_array_equal(search.path_["loss"], searched.path_["loss"])
+        assert_array_equal(search.panel_coef_, searched.panel_coef_)
+        assert_array_equal(search.predict(lazy), searched.predict(X))
+        files = dd.read_parquet(tmp_path)
+        model = GSVPSVM(3).fit(files, y)
+        assert list(model.get_feature_names_out()) == list(of_frame.get_feature_names_out())
+        assert_array_equal(model.predict(files), of_frame.predict(frame))
         log.unlink()
         pid = next(iter(client.run(os.getpid).values()))
 

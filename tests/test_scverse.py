@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import builtins
 import tracemalloc
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from sparsegsvp import GSVPSVM
+from sparsegsvp import GSVPSVM, select_panel
 from sparsegsvp.datasets import make_cells
 from sparsegsvp.linalg import chunks
+from sparsegsvp.report import draw_figures
 from sparsegsvp.scverse import dot_plot_frames, select_markers
 
 anndata = pytest.importorskip("anndata")
@@ -60,6 +62,59 @@ def test_what_is_said_of_a_gene(adata):
     color, size = dot_plot_frames(markers.reset_index())
     assert list(color.index) == list(size.index) == ["B", "NK", "T"]
     assert list(color.columns) == list(markers.index)
+
+
+def test_a_copy_stands_in_for_a_gene_and_is_not_chosen_beside_it(adata):
+    rng = np.random.default_rng(4)
+    X = adata.X.toarray()
+    for gene in (3, 7, 11):
+        X[:, gene + 1] = X[:, gene] * rng.normal(1.0, 0.01, len(X))
+    adata.X = sp.csr_matrix(X)
+    markers = select_markers(adata, "type", 6)
+    for pair in ({"g3", "g4"}, {"g7", "g8"}, {"g11", "g12"}):
+        [row] = [row for row in markers.itertuples() if row.gene in pair]
+        assert set(row.stand_ins) == pair - {row.gene}
+
+
+def test_scanpy_draws_the_dot_plot(adata):
+    scanpy = pytest.importorskip("scanpy")
+    markers = select_markers(adata, "type", 5)
+    color, size = dot_plot_frames(markers)
+    genes = list(markers["gene"])
+    plot = scanpy.pl.DotPlot(adata, genes, "type", dot_color_df=color, dot_size_df=size)
+    own = scanpy.pl.DotPlot(adata, genes, "type")
+    for given, made in ((plot.dot_color_df, own.dot_color_df), (plot.dot_size_df, own.dot_size_df)):
+        assert list(given.index) == list(made.index) and list(given) == list(made)
+        np.testing.assert_allclose(given, made, rtol=1e-5)
+    plot.make_figure()
+
+
+def test_counts_are_taken_with_a_warning_and_silent_genes_without_one(adata):
+    adata.X = abs(adata.X).rint()
+    adata.X = (adata.X @ sp.diags((np.arange(40) != 20).astype(np.float32))).tocsr()
+    adata.layers["log"] = adata.X.log1p()
+    adata.layers["open"] = (adata.X > 0).astype(np.float32)  # as of chromatin
+    with pytest.warns(UserWarning, match="look like counts: normalise"):
+        select_markers(adata, "type", 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        select_markers(adata, "type", 4, layer="log")
+        select_markers(adata, "type", 4, layer="open")
+
+
+def test_an_evaluation_leaves_donors_out_and_shows_types():
+    """Folds by donors, recall and confusion at every size, dots; the cells stay sparse."""
+    adata = make_cells(600, 150, 8, n_donors=6, n_markers=5, weights=[1.0] * 8)
+    selection = select_panel(adata, target="cell_type", groups="donor", fast=True)
+    assert sp.issparse(selection.table.X)
+    result = selection.evaluation
+    donor = adata.obs["donor"].to_numpy()[result.predictions["sample"]]
+    assert (result.predictions["fold"].groupby(donor).nunique() == 1).all()
+    for size in result.ladder["size"]:
+        assert result.confusions[size].shape == (8, 8)
+        assert len(result.class_recalls.query("size == @size")) == 8
+    figures = set(draw_figures(selection.document))
+    assert {"dots", "confusion", "recalls"} <= figures and "roc" not in figures
 
 
 def test_a_layer_and_another_key(adata):
@@ -195,6 +250,8 @@ def test_sparse_features_are_never_made_dense():
 def test_refusals_say_what_to_do(adata, monkeypatch):
     with pytest.raises(ValueError, match=r"groupby='kind' is not a column of obs: there are"):
         select_markers(adata, "kind")
+    with pytest.raises(ValueError, match="n_genes must be an integer of at least 1, got 0"):
+        select_markers(adata, "type", 0)
     with pytest.raises(ValueError, match=r"layer='raw' does not exist"):
         select_markers(adata, "type", layer="raw")
     with pytest.raises(ValueError, match="must be an AnnData, got ndarray"):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
 from ._typing import Float64Array, IntArray
+from ._validate import check_integer, warn_caller
 from .estimators import GSVPSVM
 from .linalg.rows import Rows
 
@@ -33,14 +35,13 @@ def select_markers(
     Genes are chosen one by one by `sparsegsvp.GSVPSVM`'s criterion, a sum over all pairs of
     types in which every pair counts the same, and every type in the variances, whatever the
     number of its cells: a rare type is not drowned by a common one. A pair that is far apart
-    already stops counting. No two
-    genes are copies of each other. Sparse data stays sparse; a backed ``X`` is read in chunks of
-    rows and never loaded.
+    already stops counting. No two genes are copies of each other. Sparse data stays sparse; a
+    backed ``X`` is read in chunks of rows and never loaded.
 
     Parameters
     ----------
     adata : AnnData
-        Cells in rows, log-normalised values rather than counts.
+        Cells in rows, log-normalised values; counts are taken with a warning.
     groupby : str
         Column of ``obs`` with two types or more. Cells without one are left out.
     n_genes : int, default=50
@@ -92,6 +93,7 @@ def select_markers(
         ) from error
     if not isinstance(adata, anndata.AnnData):
         raise ValueError(f"adata must be an AnnData, got {type(adata).__name__}")
+    check_integer("n_genes", n_genes, least=1)
     labels = _column(adata, groupby, "groupby")
     X = _values(adata, layer)
     known = labels.notna().to_numpy()
@@ -106,10 +108,14 @@ def select_markers(
         n_genes, tau=tau, clip=clip, max_correlation=max_correlation, decision="discriminant"
     )
     table = model._read(X, labels.to_numpy(), _even(labels, batch))
-    model._fit_sizes(table, [model])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*constant feature")  # genes that no cell expresses
+        model._fit_sizes(table, [model])
     types = model.classes_.tolist()
     order, names = model.feature_order_, adata.var_names.to_numpy()
-    mean, fraction = _expressed(table.rows.take(order), table.codes, len(types))
+    mean, fraction, broken = _expressed(table.rows.take(order), table.codes, len(types))
+    if not broken.any() and np.any(mean > fraction):  # whole numbers, some of them above one
+        warn_caller("the values look like counts: normalise each cell's total and take logarithms")
     frame = pd.DataFrame({"gene": names[order].astype(str), "order": np.arange(1, len(order) + 1)})
     frame["separates"] = _separated(*model._chosen, types)
     frame["gain"] = model.feature_importances_[order]
@@ -201,17 +207,16 @@ def _even(labels: Any, batch: Any) -> Float64Array:
     return 1.0 / (labels.map(n_batches) * both.map(both.value_counts())).to_numpy(np.float64)
 
 
-def _expressed(rows: Rows, codes: IntArray, n_types: int) -> tuple[Float64Array, Float64Array]:
-    """Mean value and part of the cells above zero, types by genes, in one pass."""
+def _expressed(rows: Rows, codes: IntArray, n_types: int) -> Float64Array:
+    """Mean value, and parts of the cells above zero and with a fraction, types by genes."""
 
     def visit(state: Any, block: Float64Array, code: IntArray) -> Float64Array:
         member = np.equal.outer(np.arange(n_types), code).astype(np.float64)
-        part = np.stack([member @ block, member @ (block > 0.0)])
+        part = np.stack([member @ a for a in (block, block > 0.0, block != np.floor(block))])
         return part if state is None else state + part
 
     sums = rows.reduce_rows(visit, np.add, (codes,))
-    mean, fraction = sums / np.bincount(codes, minlength=n_types)[:, None]
-    return mean, fraction
+    return np.asarray(sums / np.bincount(codes, minlength=n_types)[:, None])
 
 
 def _separated(path: Any, k: int, types: list[str]) -> list[tuple[str, ...]]:
