@@ -50,12 +50,13 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "capture_repr": ("_repr_html_", "__repr__"),
+    "ignore_repr_types": r"matplotlib\.",
     "download_all_examples": False,
     "min_reported_time": 60,
     "show_memory": False,
     "show_signature": False,
     "write_computation_times": False,  # its page loads scripts from the network
-    "thumbnail_size": (400, 280),
+    "thumbnail_size": (780, 450),
     "remove_config_comments": True,
 }
 
@@ -65,7 +66,12 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
-html_sidebars = {"index": [], "install": [], "not-for": []}
+# a list of contents at the left only where a page has pages under it: reference, gallery, develop
+html_sidebars = {
+    page.stem: []
+    for page in Path(__file__).parent.glob("*.md")
+    if page.stem not in ("api", "develop", "releasing", "changelog")
+}
 html_theme_options = {
     "logo": {"text": "sparsegsvp"},
     "navbar_align": "left",
@@ -74,7 +80,7 @@ html_theme_options = {
     "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "footer_start": ["copyright"],
     "footer_end": [],
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 5,
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }

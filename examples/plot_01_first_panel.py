@@ -10,6 +10,7 @@ would have given the same features.
 # %%
 # 70 samples with 300 measurements each, of which five differ between the classes. We know which,
 # because the table is simulated; nothing below does.
+import matplotlib.pyplot as plt
 import pandas as pd
 
 from sparsegsvp import plots, select_panel
@@ -33,7 +34,8 @@ result.panel
 # %%
 # The ladder: what panels of one, two, three and more features are worth on samples that took no
 # part, and how alike the panels of other samples are.
-ax = plots.ladder(result)
+fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
+ax = plots.ladder(result, ax=ax)
 
 # %%
 # The same as a page, which ``result.save("report")`` writes to a folder together with the model.

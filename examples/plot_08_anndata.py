@@ -19,8 +19,9 @@ from sparsegsvp.scverse import dot_plot_frames, select_markers
 # %%
 # 3,000 simulated cells of six types and eight donors. The commonest type has fifty times the cells
 # of the rarest, types come in two lineages whose members are alike, and programmes such as the cell
-# cycle move many genes together.
+# cycle move many genes together. Genes that fewer than ten cells express are left out, as usual.
 adata = make_cells(3000, 800, n_types=6, n_donors=8, random_state=0)
+adata = adata[:, adata.X.getnnz(axis=0) >= 10].copy()
 print(adata)
 adata.obs["cell_type"].value_counts()
 
@@ -38,8 +39,8 @@ markers[["gene", "separates", "gain", "truth"]]
 # dot_size_df=size)`` draws the same.
 color, size = dot_plot_frames(markers)
 x, y = np.meshgrid(range(size.shape[1]), range(size.shape[0]))
-fig, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
-dots = ax.scatter(x, y, s=150 * size.to_numpy(), c=color.to_numpy(), cmap="Reds", ec="0.6", lw=0.5)
+fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
+dots = ax.scatter(x, y, s=100 * size.to_numpy(), c=color.to_numpy(), cmap="Reds", ec="0.6", lw=0.5)
 ax.set_xticks(range(size.shape[1]), size.columns, rotation=90)
 ax.set_yticks(range(size.shape[0]), size.index)
 _ = fig.colorbar(dots, label="mean value")
@@ -62,5 +63,5 @@ rates = {k: counts / counts.sum(axis=1, keepdims=True) for k, counts in result.c
 pd.DataFrame({k: rate.diagonal() for k, rate in rates.items()}, index=result.classes).round(2)
 
 # %%
-# Which types are mistaken for which: nearly always for one of the same lineage.
+# Which types are mistaken for which: mostly for one of the same lineage.
 pd.DataFrame(rates[15], index=result.classes, columns=result.classes).round(2)

@@ -58,7 +58,8 @@ def report(model, part, cut):
 
 # %%
 # **Sensitivity to q**: the smaller elbow at each q, and how alike the panels are. (Theirs is on the
-# ovarian data; `sparsegsvp reproduce ovarian` runs that.)
+# ovarian data; `sparsegsvp reproduce ovarian` runs that. On these data deltas as small as theirs
+# leave q little to do.)
 panels = []
 for q in (0.1, 0.4, 0.7, 1.0):
     model = PGDGSVPSVM(q, delta=(1e-4, 2e-4), step_size=10**-1.5, eps=10**-1.5, conventions="code")
@@ -78,15 +79,16 @@ report(model, "test", cut=False)
 
 # %%
 # Their figure of a run: sorted weights of each plane with the elbow, objective, relative error.
-fig, axes = plt.subplots(1, 4, figsize=(13, 3.2), layout="constrained")
-for w, ax in zip(model.weights_, axes):
+fig, axes = plt.subplots(2, 2, figsize=(8, 5), layout="constrained")
+for w, ax in zip(model.weights_, axes[0]):
     plots.elbow(w, ax=ax)
-ax = plots.history(model, ax=axes[2])
-ax = plots.history(model, part="relative_error", ax=axes[3])
+ax = plots.history(model, ax=axes[1, 0])
+ax = plots.history(model, part="relative_error", ax=axes[1, 1])
 
 # %%
 # **The lq method, q = 1**: the second plane ends in a cycle of two points, and the first was ended
-# by the stopping rule. One iteration less gives another elbow.
+# by the stopping rule. One iteration less meets the other point, with other counts; which of the
+# two an even cap meets, and their elbows, depend on how sums are rounded.
 for cap in (10_000, 9_999):
     model = PGDGSVPSVM(1.0, delta=(0.3, 0.4), step_size=3e-3, conventions="code", max_iter=cap)
     model.fit(*parts.train)

@@ -30,8 +30,8 @@ methods = {
 }
 
 # %%
-# Three sizes, five folds. The lines lie within each other's bars: with 90 samples, differences of a
-# few hundredths are noise, and the table says so.
+# Three sizes, five folds. With 90 samples, differences of a few hundredths are noise, and the table
+# below says so.
 result = compare(methods, X, y, sizes=(2, 4, 8), n_repeats=1)
 fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
 for name, rows in result.table.groupby("method"):
@@ -41,5 +41,5 @@ ax.set_ylabel("balanced accuracy")
 ax.legend()
 
 # %%
-# Differences to the first method, with joint intervals.
+# Differences to the first method, with p-values that count how many there are.
 result.table[["method", "size", "balanced_accuracy", "difference", "p_adjusted"]].round(3)

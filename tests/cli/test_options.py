@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import shlex
 from pathlib import Path
 
@@ -10,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.main import get_command
 
+from sparsegsvp import select_panel
 from sparsegsvp.cli.app import app
 from sparsegsvp.cli.options import COMMANDS, OPTIONS, RARE, command_line, flag, options_of
+from sparsegsvp.io import read_table
 
 
 def parsed(words):
@@ -68,6 +71,18 @@ def test_the_line_that_repeats_a_run_says_the_same(data):
     assert found["table"] == Path("./-a b.csv")
     for option in options_of("select"):
         assert found[option.name] == item.get(option.name, option.default), option.name
+
+
+def test_options_are_parameters_of_the_library_with_the_same_defaults():
+    known = {
+        **inspect.signature(read_table).parameters,
+        **inspect.signature(select_panel).parameters,
+    }
+    for option in options_of("select"):
+        name = {"group": "groups"}.get(option.name, option.name)
+        if option.says_what:
+            none_or_same = (None, ()) if option.many else (option.default,)
+            assert known[name].default in none_or_same, name
 
 
 def test_errors_spell_parameters_as_options():

@@ -12,11 +12,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sparsegsvp import related
 from sparsegsvp.related import GEPSVM, HOGSVDSelector
 
-METHODS = [
+OF_THE_PAPER = {
     *("GEPSVM", "IGEPSVM", "IRQM", "NPSVM", "GSVDSelector", "GeneShaving", "HOGSVDSelector"),
     *("L1ReGEC", "ReGEC", "SparsePSVM", "TruncatedRayleighFlow"),
-]
-each = pytest.mark.parametrize("name", METHODS)
+}
+each = pytest.mark.parametrize("name", related.__all__)
 
 
 @parametrize_with_checks([getattr(related, name)() for name in related.__all__])
@@ -25,8 +25,8 @@ def test_scikit_learn_contract(estimator, check):
 
 
 def test_the_methods_of_the_paper_are_there_and_documented():
-    assert related.__all__ == METHODS
-    for name in METHODS:
+    assert set(related.__all__) >= OF_THE_PAPER
+    for name in related.__all__:
         text = getattr(related, name).__doc__
         assert "%(" not in text
         for entry in ("standardize : bool", "support_ : ndarray", "classes_ : ndarray"):

@@ -37,10 +37,8 @@ ModelPath = Annotated[
 _OPENING = tuple(name for name in READING if name not in ("id", "collapse"))
 _ROLES = ("target", "positive", "group", "labels", "on")
 _LISTS = ("batch", "drop", "keep", "adjust")
-_ASKED = (
-    "n_features", "must", "ban", "panel", "prevalence", "log2", "floor", "fast", "folds",
-    "repeats", "permutations", "random_state", "n_jobs",
-)  # fmt: skip
+_ELSEWHERE = {*READING, *_ROLES, *_LISTS, "test", "out", "force", "dry_run", "rungs"}
+_ASKED = tuple(name for name in COMMANDS["select"] if name not in _ELSEWHERE)  # of select_panel
 
 
 def _chosen(given: Mapping[str, Any], wanted: tuple[str, ...]) -> dict[str, Any]:
