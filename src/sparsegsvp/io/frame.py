@@ -11,6 +11,7 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any, Literal
@@ -21,7 +22,7 @@ from scipy import sparse
 
 from .._notices import Notice
 from .._validate import first_few
-from .cells import Codes, Column, as_label, column_of, make_numbers, three_decimals
+from .cells import THOUSANDS, Codes, Column, as_label, column_of, make_numbers
 from .errors import InputError, did_you_mean, listed, one_line, option, quote, suggestion
 from .roles import (
     ColumnRole,
@@ -33,7 +34,7 @@ from .roles import (
     names_samples,
     stem_of,
 )
-from .text import OpenRows, ReadOptions, Rows, looks_numeric
+from .text import ReadOptions, Rows, looks_numeric
 
 _SERIES = 20  # more names that differ in their numbers alone are samples or measurements
 
@@ -174,24 +175,17 @@ def refuse_duplicates(
         raise InputError(what, remedy=remedy)
 
 
-def collect(open_rows: OpenRows, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
+def collect(rows: Rows, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
     """Make a frame of rows of cells; those of the columns and rows asked for stay as written."""
-    keep: set[int] = set()
-    while True:
-        with open_rows() as rows:
-            stems = Counter(map(stem_of, rows.names))
-            for p, name in enumerate(rows.names):
-                few = stems[stem_of(name)] <= _SERIES
-                look = look_of(name) if few else None
-                named = few and (names_samples(name) or names_people(name))
-                named = named or not name or (look is not None and look.plain)
-                if p == 0 or verbatim is None or name in verbatim or named:
-                    keep.add(p)
-            frame = _read(rows, keep, options, verbatim or ())
-        more = _suspects(frame) if frame.mark else set()
-        if more <= keep:
-            return frame
-        keep |= more
+    keep, stems = set[int](), Counter(map(stem_of, rows.names))
+    for p, name in enumerate(rows.names):
+        few = stems[stem_of(name)] <= _SERIES
+        look = look_of(name) if few else None
+        named = few and (names_samples(name) or names_people(name))
+        named = named or not name or (look is not None and look.plain)
+        if p == 0 or verbatim is None or name in verbatim or named:
+            keep.add(p)
+    return _read(rows, keep, options, verbatim or ())
 
 
 def _read(rows: Rows, keep: set[int], options: ReadOptions, verbatim: Collection[str]) -> Frame:
@@ -203,17 +197,22 @@ def _read(rows: Rows, keep: set[int], options: ReadOptions, verbatim: Collection
     numbers, lines = array("d"), array("q")
     at = [p for p in range(m) if p not in keep]
     pick, places = _picker(at), np.array(at, dtype=np.intp)
+    grouped = np.ones(m, dtype=bool)  # columns all of whose marks may separate thousands
     for line, cells in rows.rows:
-        i, texts, strange = len(lines), pick(cells), list[int]()
+        i, texts = len(lines), pick(cells)
         lines.append(line)
-        values = _quickly(texts, decimal, codes)
-        if values is None:
-            read = [codes.number(cell, decimal) for cell in texts]
-            strange = [j for j, value in enumerate(read) if value is None]
-            values = np.array([math.nan if v is None else v for v in read])
-        if frame.mark is None and (values % 1 > 0).any():
-            parts = np.flatnonzero(values % 1 > 0).tolist()
-            frame.mark = decimal if any(isinstance(texts[j], str) for j in parts) else None
+        values, strange = _numbers(texts, decimal, codes)
+        free = options.decimal is None and options.thousands is None and frame.mark is None
+        if strange and free and any(codes.kind(texts[j]) == "," for j in strange):
+            decimal = ","  # the first number with a fraction shows the mark of all
+            values, strange = _numbers(texts, decimal, codes)
+        maybe = np.flatnonzero(grouped[places])
+        for j in maybe[values[maybe] % 1 > 0].tolist():
+            written = isinstance(texts[j], str)
+            frame.mark = decimal if written else frame.mark
+            if not written or not THOUSANDS[decimal].fullmatch(texts[j].strip()):
+                grouped[at[j]] = False
+                frame.doubtful = frame.doubtful and not written
         for j in {*np.flatnonzero(np.isnan(values)).tolist()}.difference(strange):
             if isinstance(texts[j], str) and texts[j].strip():
                 frame.codes[texts[j].strip()] += 1
@@ -223,14 +222,14 @@ def _read(rows: Rows, keep: set[int], options: ReadOptions, verbatim: Collection
         whole = isinstance(cells[0], str) and cells[0].strip() in verbatim
         for p in range(m) if whole else (*keep, *odd):
             frame.raw.setdefault(p, {})[i] = cells[p]
-        free = options.decimal is None and options.thousands is None and frame.mark is None
-        if odd and free and any(codes.kind(cells[p]) == "," for p in odd):
-            decimal = ","  # the first number with a fraction shows the mark of all
-        elif odd and len(odd) <= max(2, len(at) / 2):
+        if odd and len(odd) <= max(2, len(at) / 2):
             keep = keep.union(odd)
             at = [p for p in at if p not in keep]
             pick, places = _picker(at), np.array(at, dtype=np.intp)
     frame.X, frame.lines = np.frombuffer(numbers).reshape(len(lines), m), lines.tolist()
+    for p in np.flatnonzero(grouped).tolist():
+        for i in np.flatnonzero(frame.X[:, p] % 1 > 0)[:1].tolist():  # one speaks for all
+            frame.raw.setdefault(p, {})[i] = f"{frame.X[i, p]:.3f}".replace(".", decimal)
     for p, column in frame.raw.items():
         frame.X[list(column), p] = np.nan
     return frame
@@ -246,39 +245,21 @@ def _picker(positions: list[int]) -> Callable[[list[Any]], Sequence[Any]]:
     return lambda cells: [cells[i] for i in positions]
 
 
-def _quickly(cells: Sequence[Any], decimal: str, codes: Codes) -> NDArray[np.float64] | None:
-    """Read a row of clean numbers and usual codes at once; None if it has other cells."""
-    try:
+def _numbers(
+    cells: Sequence[Any], decimal: str, codes: Codes
+) -> tuple[NDArray[np.float64], list[int]]:
+    """Read cells as numbers; return these, and the places of cells that are none."""
+    with suppress(TypeError, ValueError):  # a spreadsheet's cells, or other text
         joined = "\n".join(cells)
-    except TypeError:  # a spreadsheet
-        return None
-    if "_" in joined or not joined.isascii() or (decimal == "," and "." in joined):
-        return None  # Python would read 1_000 as a number
-    texts = [cell.replace(",", ".") for cell in cells] if decimal == "," else cells
-    try:
-        return np.fromiter(map(float, texts), np.float64, len(texts))
-    except ValueError:
-        try:
-            return np.array([math.nan if t in codes.usual else float(t) for t in texts])
-        except ValueError:
-            return None
-
-
-def _suspects(frame: Frame) -> set[int]:
-    """Return columns whose marks may separate thousands; say if no number shows otherwise."""
-    X, some = frame.X, frame.X[:30]  # most tables show at once what their mark is
-    three = three_decimals(some).all(axis=0)
-    frame.doubtful = not ((some % 1 > 0).any(axis=0) & ~three).any()
-    marked, beside = list[int](), set[int]()
-    for j in np.flatnonzero(three).tolist():
-        fractions = X[:, j] % 1 > 0
-        if fractions.any() and three_decimals(X[:, j]).all():
-            marked.append(j)
-            whole = np.abs(X[X[:, j] % 1 == 0, j])
-            beside |= {j} if 100 <= np.max(whole, initial=0) < 1000 else set()
-        elif fractions.any():
-            frame.doubtful = False
-    return beside.union(marked[:3] if frame.doubtful else ())
+        # Python would read 1_000 as a number
+        if "_" not in joined and joined.isascii() and not (decimal == "," and "." in joined):
+            texts = [cell.replace(",", ".") for cell in cells] if decimal == "," else cells
+            with suppress(ValueError):
+                return np.fromiter(map(float, texts), np.float64, len(texts)), []
+            return np.array([math.nan if t in codes.usual else float(t) for t in texts]), []
+    read = [codes.number(cell, decimal) for cell in cells]
+    values = np.array([math.nan if v is None else v for v in read], dtype=np.float64)
+    return values, [j for j, value in enumerate(read) if value is None]
 
 
 def from_pandas(data: Any) -> Frame:
@@ -468,7 +449,8 @@ def _name_samples(frame: Frame, roles: Roles, labels: Labels | None) -> set[int]
 def _column_of_names(frame: Frame, roles: Roles, labels: Labels | None) -> tuple[int | None, str]:
     """Find the column that can only name the samples, by labels or by the features of a model."""
     named = {*roles.named().values(), *roles.drop, *(roles.features or ())}
-    for p in sorted(p for p in frame.raw if frame.names[p] not in named):
+    places = sorted(frame.raw) if labels is not None or roles.features else []
+    for p in [p for p in places if frame.names[p] not in named]:
         names = [as_label(cell) for cell in frame.cells(p)]
         if len({*names}) < len(names):
             continue
