@@ -154,18 +154,17 @@ def test_log2(tmp_path):
 
 def test_a_format_is_one_entry_of_a_list(sheet, tmp_path, monkeypatch):
     """Extension, reading, labels, transposed tables and messages all follow from it."""
-    import contextlib
     import json
 
     from sparsegsvp.io import formats
     from sparsegsvp.io.text import Rows
 
-    @contextlib.contextmanager
-    def json_rows(path, options):
+    def read_json(path, options, verbatim):
         header, *rows = map(json.loads, path.read_text().splitlines())
-        yield Rows(header, enumerate(rows, start=2), "JSON lines")
+        rows = Rows(header, enumerate(rows, start=2), "JSON lines")
+        return formats.collect(rows, options, verbatim)
 
-    entry = formats.Format("JSON lines", (".jsonl",), rows=json_rows)
+    entry = formats.Format("JSON lines", (".jsonl",), read_json)
     monkeypatch.setattr(formats, "FORMATS", (*formats.FORMATS, entry))
 
     def write(name, rows):

@@ -105,7 +105,7 @@ def test_it_can_itself_give_the_labels(tmp_path):
         (
             {},
             "diagnosis",
-            "there is no 'diagnosis' among what is said of the samples (target); usable are "
+            "nothing called 'diagnosis' (target) is said of samples; usable are "
             "'Tissue' ('tumor' and 'normal'); 'sex' ('M' and 'F'); 'patient' ('p0', 'p1' and 'p2')",
         ),
         ({}, "tissue", "did you mean 'Tissue'?"),

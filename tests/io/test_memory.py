@@ -202,9 +202,7 @@ def test_anndata_is_the_file_of_it(sheet, write_sheet, tmp_path, kind):
         assert_same(make_table(backed, **options, **more), expected)
     with pytest.raises(InputError, match=r"no layer 'double' \(layer\); did you mean 'doubled'"):
         make_table(adata, target="class", layer="double")
-    with pytest.raises(
-        InputError, match=r"no 'Class' among what is said of the samples \(target\); did you mean"
-    ):
+    with pytest.raises(InputError, match=r"'Class' \(target\) is said of samples; did you mean"):
         make_table(adata, target="Class")
 
 

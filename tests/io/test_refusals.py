@@ -119,7 +119,7 @@ CASES = {
     "not transposed": (
         GOOD,
         {"target": "class", "transpose": True},
-        "'class' names a column, not a row (target); the table has samples in rows",
+        "no row 'class' (target); it names a column: if the samples are in rows, leave transpose",
     ),
     "text among the samples": (
         "gene,what,s1,s2\nA,one,1,2\nB,two,3,4\nC,three,5,6\n",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _BLANKS = " \u00a0\u2009\u202f"  # also those that do not break
 _MARKS = {".": ".", ",": ",", "'": "'\u2019", " ": _BLANKS}
-_THOUSANDS = {mark: re.compile(rf"[+-]?[1-9]\d{{0,2}}([{mark}]\d{{3}})+") for mark in ".,"}
+THOUSANDS = {mark: re.compile(rf"[+-]?[1-9]\d{{0,2}}([{mark}]\d{{3}})+") for mark in ".,"}
 # How numbers are written; the last have digits in groups of three, whatever the marks.
 _FORMS = {
     "number": re.compile(r"[+-]?\d{1,19}"),
@@ -159,11 +159,10 @@ class Column:
 
     def may_be_thousands(self, mark: str) -> bool:
         """Whether marks stand before three digits only, beside whole numbers of three digits."""
-        stored = self.values[~np.isnan(self.values)]
-        marked = all(map(_THOUSANDS[mark].fullmatch, self.texts(mark)))
-        if not marked or not three_decimals(stored).all():
+        if not all(map(THOUSANDS[mark].fullmatch, self.texts(mark))):
             return False
-        texts = self.texts("number") + [as_label(v) or "" for v in stored[stored % 1 == 0]]
+        stored = self.values[self.values % 1 == 0]
+        texts = self.texts("number") + [as_label(value) or "" for value in stored]
         sizes = [abs(int(text)) for text in texts if _FORMS["number"].fullmatch(text)]
         return 100 <= max(sizes, default=0) < 1000
 
@@ -195,38 +194,35 @@ class Column:
         raise InputError(f"{quote(text)} is not a number{like}", where, remedy)
 
 
-def three_decimals(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which numbers are missing, whole, or at least 1 and with three decimals at most."""
-    size = np.abs(values)
-    three = (size > 1) & (size < 1000) & (np.abs(size * 1e3 - np.rint(size * 1e3)) < 1e-6)
-    return three | ~(np.isfinite(size) & (size % 1 != 0))
-
-
 def find_decimal(columns: Sequence[Column], options: ReadOptions, frame: Frame) -> str:
     """Return the decimal mark of all columns, or refuse what may be read in two ways."""
     if options.decimal is not None:
         return options.decimal
-    marks = [mark for mark in ".," if mark != options.thousands]
-    marked = {m: [c for c in columns if c.kinds[m]] for m in marks}
-    shown = {m for m in marks if marked[m] or m == frame.mark}
-    mark = "," if "," in shown or options.thousands == "." else "."
-    three = all(_THOUSANDS[","].fullmatch(t) for c in marked.get(",", ()) for t in c.texts(","))
-    for column in marked.get("," if "," in shown else ".", ()):
-        i, text = column.kinds[mark][0], column.texts(mark)[0]
-        kind = {".": "a decimal point", ",": "a decimal comma"}
-        where = frame.where(i, column.name)
-        if len(shown) == 2:
-            raise InputError(
-                f"{quote(text)} has a decimal comma, other numbers have decimal points",
-                where,
-                "write all numbers with points, or say which of the two is the separator of "
-                f"thousands with {option('thousands')}",
-            )
-        if (mark == "," and three and frame.mark != ",") or column.may_be_thousands(mark):
+    kind = {".": "a decimal point", ",": "a decimal comma"}
+    marks = [mark for mark in ",." if mark != options.thousands]
+    marked = {mark: [c for c in columns if c.kinds[mark]] for mark in marks}
+    shown = [mark for mark in marks if marked[mark] or mark == frame.mark]
+    if len(shown) == 2:
+        odd = next(mark for mark in shown if marked[mark] and mark != frame.mark)
+        column = marked[odd][0]
+        raise InputError(
+            f"{quote(column.texts(odd)[0])} has {kind[odd]}, other numbers have "
+            f"{kind[',' if odd == '.' else '.']}",
+            frame.where(column.kinds[odd][0], column.name),
+            "write all numbers with points, or say which of the two is the separator of thousands "
+            f"with {option('thousands')}",
+        )
+    mark = shown[0] if shown else "," if options.thousands == "." else "."
+    texts = [text for column in marked.get(mark, ()) for text in column.texts(mark)]
+    # a comma that nothing shows to be the decimal mark is as often the other
+    doubtful = mark == "," and frame.doubtful and all(map(THOUSANDS[","].fullmatch, texts))
+    for column in marked.get(mark, ()):
+        if doubtful or column.may_be_thousands(mark):
+            text = column.texts(mark)[0]
             readings = f"{text.replace(',', '.')} or {text.replace(mark, '')}"
             raise InputError(
                 f"{quote(text)} may have {kind[mark]} or a thousands separator: it is {readings}",
-                where,
+                frame.where(column.kinds[mark][0], column.name),
                 f"use {option('decimal', mark)} if it is {kind[mark]}, {option('thousands', mark)} "
                 "if it separates thousands",
             )
@@ -269,7 +265,7 @@ def make_numbers(
             del frame.raw[p]  # names of samples stay as they are written
     frame.take([p for p in places if p in columns or not frame.raw.get(p)])
     told = options.decimal or options.thousands or not frame.doubtful
-    three = all(_THOUSANDS[decimal].fullmatch(text) for _, _, text in marked)
+    three = all(THOUSANDS[decimal].fullmatch(text) for _, _, text in marked)
     return marked[0] if marked and three and not told else None
 
 

@@ -31,7 +31,7 @@ from .roles import (
     names_samples,
     role_of,
 )
-from .text import looks_numeric, names_in
+from .text import looks_numeric
 
 _PATIENT = "{text}: if they are one patient, name the patients as groups."
 _TOGETHER = "Keep the samples of each {name} together"
@@ -229,7 +229,7 @@ def _assign_roles(frame: Frame, roles: Roles, target: str | None, first: str) ->
     """Give every column of a table its role, and leave out in place what is no feature."""
     names, n = frame.names, len(frame)
     position = {name: i for i, name in enumerate(names)}
-    keep = set(names_in(roles.keep, {*names, *frame.texts}))
+    keep = set(roles.keep)
     for name in sorted(keep - position.keys()):
         what = f"there is no column {quote(name)} ({option('keep')})"
         remedy = suggestion(name, [*names, *frame.texts])

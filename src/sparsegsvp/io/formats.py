@@ -1,8 +1,8 @@
 """The file formats that are read, and `FORMATS`, the list of them.
 
-To add a format, write a function here that opens a file as rows of cells, or one that reads it
-into a `Frame`, and add a line to `FORMATS`. Libraries read; what is checked before are sizes and
-that nothing leads into another file.
+To add a format, write a function here that reads a file into a `Frame` (`collect` makes one of rows
+of cells), and add a line to `FORMATS`. Libraries read; what is checked before are sizes and that
+nothing leads into another file.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import math
 import os
 import re
 import zipfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -32,12 +31,11 @@ _RATIO = 500  # numbers of eight bytes that are nearly all zero shrink further t
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: what messages call it, how it is recognised, and one way to read it."""
+    """A file format: what messages call it, how it is recognised, and what reads it."""
 
     name: str
     suffixes: tuple[str, ...]  # in lower case; ``.gz`` after them is looked through
-    rows: Callable[[Path, ReadOptions], AbstractContextManager[Rows]] | None = None
-    read: Callable[[Path, ReadOptions, Collection[str] | None], Frame] | None = None
+    read: Callable[[Path, ReadOptions, Collection[str] | None], Frame]
     layers: bool = False  # whether a file holds several matrices
     recognise: Callable[[Path], bool] | None = None  # by its content too
 
@@ -60,11 +58,7 @@ def read_frame(file: Path, options: ReadOptions, verbatim: Collection[str] | Non
         what = "files of this type have samples in rows by definition"
         raise InputError(what, remedy=f"leave {option('transpose', True)} out")
     with guarded(form.name):
-        if form.read is not None:
-            return form.read(file, options, verbatim)
-        assert form.rows is not None
-        opened = form.rows
-        return collect(lambda: opened(file, options), options, verbatim)
+        return form.read(file, options, verbatim)
 
 
 def read_labels(file: Path, on: str | None, target: str | None, options: ReadOptions) -> Labels:
@@ -115,14 +109,18 @@ def _check_size(size: int, path: Path, ratio: int) -> None:
         )
 
 
+def _read_text(path: Path, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
+    with open_delimited(path, options) as rows:
+        return collect(rows, options, verbatim)
+
+
 _MOST_ROWS, _MOST_LETTERS = 1_048_576, 3
 _CELL = re.compile(rb'<(?:\w+:)?(?:row|c)\b[^>]*?\br="([A-Z]{0,9})([0-9]{1,19})"')
 _TITLES_AMONG = 20  # lines
 
 
-@contextmanager
-def _excel_rows(path: Path, options: ReadOptions) -> Iterator[Rows]:
-    """Open one sheet of a workbook as a stream of rows; formulas give their last value."""
+def _read_excel(path: Path, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
+    """Read one sheet of a workbook; formulas give their last value."""
     calamine = need("python_calamine", "cli")
     _check_workbook(path)
     try:
@@ -160,22 +158,18 @@ def _excel_rows(path: Path, options: ReadOptions) -> Iterator[Rows]:
             notes.append(f"the first of {len(shown)} sheets, {quote(name)}")
             choices = tuple(Action("sheet", other, f"Read sheet {other}") for other in others)
             notices.append(Notice("sheets", "note", f"This is {notes[-1]}.", choices))
-        yield Rows(names, _excel_cells(filled[titles + 1 :], len(names)), "Excel", notes, notices)
+        body = filled[titles + 1 :]
+        for line, cells in body:
+            for extra in [cell for cell in cells[len(names) :] if cell != ""]:
+                what = f"{quote(extra)} stands to the right of the last column with a name"
+                raise InputError(what, f"line {line}", "name the column or clear the cell")
+        rows = Rows(names, ((i, row[: len(names)]) for i, row in body), "Excel", notes, notices)
+        return collect(rows, options, verbatim)
     except InputError as error:
         if others:  # the first may be a title page
             ways = " or ".join(option("sheet", other) for other in others[:3])
             error.remedy += f"; or read another sheet: {ways}"
         raise
-
-
-def _excel_cells(
-    filled: list[tuple[int, list[Any]]], width: int
-) -> Iterator[tuple[int, list[Any]]]:
-    for line, cells in filled:
-        if extra := [cell for cell in cells[width:] if cell != ""]:
-            what = f"{quote(extra[0])} stands to the right of the last column with a name"
-            raise InputError(what, f"line {line}", "name the column or clear the cell")
-        yield line, cells[:width]
 
 
 def _check_workbook(path: Path) -> None:
@@ -271,18 +265,14 @@ def _check_hdf5(root: Any, name: str, path: Path) -> None:
         seen.add(address)
 
 
+_TEXT = (".csv", ".txt", ".dat", ".tsv", ".tab")
 FORMATS = (
-    Format("CSV", (".csv", ".txt", ".dat"), rows=open_delimited),
-    Format("TSV", (".tsv", ".tab"), rows=open_delimited),
-    Format(
-        "GEO series matrix",
-        (".csv", ".txt", ".dat", ".tsv", ".tab"),
-        read=read_series_matrix,
-        recognise=is_series_matrix,
-    ),
-    Format("Excel", (".xlsx", ".xlsm", ".xls"), rows=_excel_rows),
-    Format("Parquet", (".parquet", ".pq"), read=_read_parquet),
-    Format("AnnData (.h5ad)", (".h5ad",), read=_read_h5ad, layers=True),
+    Format("CSV", _TEXT[:3], _read_text),
+    Format("TSV", _TEXT[3:], _read_text),
+    Format("GEO series matrix", _TEXT, read_series_matrix, recognise=is_series_matrix),
+    Format("Excel", (".xlsx", ".xlsm", ".xls"), _read_excel),
+    Format("Parquet", (".parquet", ".pq"), _read_parquet),
+    Format("AnnData (.h5ad)", (".h5ad",), _read_h5ad, layers=True),
 )
 
 

@@ -11,6 +11,7 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any, Literal
@@ -21,7 +22,7 @@ from scipy import sparse
 
 from .._notices import Notice
 from .._validate import first_few
-from .cells import Codes, Column, as_label, column_of, make_numbers, three_decimals
+from .cells import THOUSANDS, Codes, Column, as_label, column_of, make_numbers
 from .errors import InputError, did_you_mean, listed, one_line, option, quote, suggestion
 from .roles import (
     ColumnRole,
@@ -33,7 +34,7 @@ from .roles import (
     names_samples,
     stem_of,
 )
-from .text import OpenRows, ReadOptions, Rows, looks_numeric, names_in
+from .text import ReadOptions, Rows, looks_numeric
 
 _SERIES = 20  # more names that differ in their numbers alone are samples or measurements
 
@@ -75,6 +76,10 @@ class Frame:
         for i, cell in self.raw.get(position, {}).items():
             cells[i] = cell
         return cells
+
+    def row_names(self) -> list[str | None]:
+        """Return the names of the rows: the index, or the cells of the first column."""
+        return [as_label(cell) for cell in (self.cells(0) if self.ids is None else self.ids)]
 
     def row(self, i: int) -> str:
         """Say where a row is in the file, or in the table if that has no lines."""
@@ -128,7 +133,7 @@ class Frame:
     def turned(self) -> Frame:
         """Return a frame with features in rows the other way round; an index names them."""
         start = int(self.ids is None)
-        names = [as_label(cell) or "" for cell in self.ids or self.cells(0)]
+        names = [name or "" for name in self.row_names()]
         if "" in names:
             raise InputError("a row has no name", self.row(names.index("")), "name the feature")
         raw: dict[int, dict[int, Any]] = {}
@@ -170,24 +175,17 @@ def refuse_duplicates(
         raise InputError(what, remedy=remedy)
 
 
-def collect(open_rows: OpenRows, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
+def collect(rows: Rows, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
     """Make a frame of rows of cells; those of the columns and rows asked for stay as written."""
-    keep: set[int] = set()
-    while True:
-        with open_rows() as rows:
-            stems = Counter(map(stem_of, rows.names))
-            for p, name in enumerate(rows.names):
-                few = stems[stem_of(name)] <= _SERIES
-                look = look_of(name) if few else None
-                named = few and (names_samples(name) or names_people(name))
-                named = named or not name or (look is not None and look.plain)
-                if p == 0 or verbatim is None or name in verbatim or named:
-                    keep.add(p)
-            frame = _read(rows, keep, options, verbatim or ())
-        more = _suspects(frame) if frame.mark else set()
-        if more <= keep:
-            return frame
-        keep |= more
+    keep, stems = set[int](), Counter(map(stem_of, rows.names))
+    for p, name in enumerate(rows.names):
+        few = stems[stem_of(name)] <= _SERIES
+        look = look_of(name) if few else None
+        named = few and (names_samples(name) or names_people(name))
+        named = named or not name or (look is not None and look.plain)
+        if p == 0 or verbatim is None or name in verbatim or named:
+            keep.add(p)
+    return _read(rows, keep, options, verbatim or ())
 
 
 def _read(rows: Rows, keep: set[int], options: ReadOptions, verbatim: Collection[str]) -> Frame:
@@ -199,17 +197,22 @@ def _read(rows: Rows, keep: set[int], options: ReadOptions, verbatim: Collection
     numbers, lines = array("d"), array("q")
     at = [p for p in range(m) if p not in keep]
     pick, places = _picker(at), np.array(at, dtype=np.intp)
+    grouped = np.ones(m, dtype=bool)  # columns all of whose marks may separate thousands
     for line, cells in rows.rows:
-        i, texts, strange = len(lines), pick(cells), list[int]()
+        i, texts = len(lines), pick(cells)
         lines.append(line)
-        values = _quickly(texts, decimal, codes)
-        if values is None:
-            read = [codes.number(cell, decimal) for cell in texts]
-            strange = [j for j, value in enumerate(read) if value is None]
-            values = np.array([math.nan if v is None else v for v in read])
-        if frame.mark is None and (values % 1 > 0).any():
-            parts = np.flatnonzero(values % 1 > 0).tolist()
-            frame.mark = decimal if any(isinstance(texts[j], str) for j in parts) else None
+        values, strange = _numbers(texts, decimal, codes)
+        free = options.decimal is None and options.thousands is None and frame.mark is None
+        if strange and free and any(codes.kind(texts[j]) == "," for j in strange):
+            decimal = ","  # the first number with a fraction shows the mark of all
+            values, strange = _numbers(texts, decimal, codes)
+        maybe = np.flatnonzero(grouped[places])
+        for j in maybe[values[maybe] % 1 > 0].tolist():
+            written = isinstance(texts[j], str)
+            frame.mark = decimal if written else frame.mark
+            if not written or not THOUSANDS[decimal].fullmatch(texts[j].strip()):
+                grouped[at[j]] = False
+                frame.doubtful = frame.doubtful and not written
         for j in {*np.flatnonzero(np.isnan(values)).tolist()}.difference(strange):
             if isinstance(texts[j], str) and texts[j].strip():
                 frame.codes[texts[j].strip()] += 1
@@ -219,14 +222,14 @@ def _read(rows: Rows, keep: set[int], options: ReadOptions, verbatim: Collection
         whole = isinstance(cells[0], str) and cells[0].strip() in verbatim
         for p in range(m) if whole else (*keep, *odd):
             frame.raw.setdefault(p, {})[i] = cells[p]
-        free = options.decimal is None and options.thousands is None and frame.mark is None
-        if odd and free and any(codes.kind(cells[p]) == "," for p in odd):
-            decimal = ","  # the first number with a fraction shows the mark of all
-        elif odd and len(odd) <= max(2, len(at) / 2):
+        if odd and len(odd) <= max(2, len(at) / 2):
             keep = keep.union(odd)
             at = [p for p in at if p not in keep]
             pick, places = _picker(at), np.array(at, dtype=np.intp)
     frame.X, frame.lines = np.frombuffer(numbers).reshape(len(lines), m), lines.tolist()
+    for p in np.flatnonzero(grouped).tolist():
+        for i in np.flatnonzero(frame.X[:, p] % 1 > 0)[:1].tolist():  # one speaks for all
+            frame.raw.setdefault(p, {})[i] = f"{frame.X[i, p]:.3f}".replace(".", decimal)
     for p, column in frame.raw.items():
         frame.X[list(column), p] = np.nan
     return frame
@@ -242,39 +245,21 @@ def _picker(positions: list[int]) -> Callable[[list[Any]], Sequence[Any]]:
     return lambda cells: [cells[i] for i in positions]
 
 
-def _quickly(cells: Sequence[Any], decimal: str, codes: Codes) -> NDArray[np.float64] | None:
-    """Read a row of clean numbers and usual codes at once; None if it has other cells."""
-    try:
+def _numbers(
+    cells: Sequence[Any], decimal: str, codes: Codes
+) -> tuple[NDArray[np.float64], list[int]]:
+    """Read cells as numbers; return these, and the places of cells that are none."""
+    with suppress(TypeError, ValueError):  # a spreadsheet's cells, or other text
         joined = "\n".join(cells)
-    except TypeError:  # a spreadsheet
-        return None
-    if "_" in joined or not joined.isascii() or (decimal == "," and "." in joined):
-        return None  # Python would read 1_000 as a number
-    texts = [cell.replace(",", ".") for cell in cells] if decimal == "," else cells
-    try:
-        return np.fromiter(map(float, texts), np.float64, len(texts))
-    except ValueError:
-        try:
-            return np.array([math.nan if t in codes.usual else float(t) for t in texts])
-        except ValueError:
-            return None
-
-
-def _suspects(frame: Frame) -> set[int]:
-    """Return columns whose marks may separate thousands; say if no number shows otherwise."""
-    X, some = frame.X, frame.X[:30]  # most tables show at once what their mark is
-    three = three_decimals(some).all(axis=0)
-    frame.doubtful = not ((some % 1 > 0).any(axis=0) & ~three).any()
-    marked, beside = list[int](), set[int]()
-    for j in np.flatnonzero(three).tolist():
-        fractions = X[:, j] % 1 > 0
-        if fractions.any() and three_decimals(X[:, j]).all():
-            marked.append(j)
-            whole = np.abs(X[X[:, j] % 1 == 0, j])
-            beside |= {j} if 100 <= np.max(whole, initial=0) < 1000 else set()
-        elif fractions.any():
-            frame.doubtful = False
-    return beside.union(marked[:3] if frame.doubtful else ())
+        # Python would read 1_000 as a number
+        if "_" not in joined and joined.isascii() and not (decimal == "," and "." in joined):
+            texts = [cell.replace(",", ".") for cell in cells] if decimal == "," else cells
+            with suppress(ValueError):
+                return np.fromiter(map(float, texts), np.float64, len(texts)), []
+            return np.array([math.nan if t in codes.usual else float(t) for t in texts]), []
+    read = [codes.number(cell, decimal) for cell in cells]
+    values = np.array([math.nan if v is None else v for v in read], dtype=np.float64)
+    return values, [j for j, value in enumerate(read) if value is None]
 
 
 def from_pandas(data: Any) -> Frame:
@@ -373,28 +358,17 @@ def stand_up(
     frame: Frame, roles: Roles, options: ReadOptions, labels: Labels | None
 ) -> tuple[Frame, Roles]:
     """Return the frame with samples in rows, and the roles."""
-    turn, notes = options.transpose or frame.samples == "columns", list[str]()
-    if options.transpose is None and frame.samples == "either" and len(frame.names) > 1:
-        if why := _why_turned(frame, roles, labels):
-            notes.append(f"features are in rows, samples in columns: {why}")
-        turn = bool(why)
-    if not turn:
+    free = options.transpose is None and frame.samples == "either"
+    why = _why_turned(frame, roles, labels) if free and len(frame.names) > 1 else ""
+    if not (why or options.transpose or frame.samples == "columns"):
         return frame, roles
-    start = int(frame.ids is None)
-    header, rows = frame.names, [as_label(cell) for cell in frame.ids or frame.cells(0)]
+    header, start = frame.names, int(frame.ids is None)
+    known = {*frame.row_names(), *frame.beside, *(labels.columns if labels else ())}
+    notes = [f"features are in rows, samples in columns: {why}"] if why else []
     corner = header[0] if start else frame.id_name
-    known = {*rows, *frame.beside, *(labels.columns if labels else ())}
-    roles = replace(roles, drop=names_in(roles.drop, {*header, *map(str, rows)}))
-    if roles.id is not None and roles.id not in known:
-        free = options.transpose is None and frame.samples == "either"
-        if roles.id != corner and free:
-            notes.append(f"the header names the samples; there is no row {quote(roles.id)}")
-        roles = replace(roles, id=None) if roles.id == corner or free else roles
-    for role, name in roles.named().items():
-        if name in header[start:] and name not in known:
-            what = f"{quote(name)} names a column, not a row ({option(role.partition(':')[0])})"
-            remedy = f"the table has samples in rows: leave {option('transpose', True)} out"
-            raise InputError(what, remedy=remedy)
+    if roles.id is not None and roles.id not in known and (free or roles.id == corner):
+        notes.append(f"the header names the samples; there is no row {quote(roles.id)}")
+        roles = replace(roles, id=None)
     refuse_duplicates(header, "column", roles.drop)
     kept = {p: header[p] for p in refuse_unnamed(frame, range(start, len(header)))}
     if not kept:
@@ -415,19 +389,16 @@ def stand_up(
 
 def _why_turned(frame: Frame, roles: Roles, labels: Labels | None) -> str:
     """Return why the features must be in rows; empty where they need not be."""
-    header = frame.names
-    down = [as_label(cell) for cell in (frame.cells(0) if frame.ids is None else frame.ids)]
+    header, down = frame.names, frame.row_names()
     if roles.features is not None:
         wanted = {*roles.features}
-        across = len(wanted.intersection(header))
-        turns = across < len(wanted) and len(wanted.intersection(down)) > across
+        turns = len(wanted.intersection(down)) > len(wanted.intersection(header))
         return "the rows have the names of the features" if turns else ""
     if labels is not None:
         keys = labels.rows.keys()
-        across = len(keys & set(header[frame.ids is None :]))
         name = next((n for n in (roles.id, labels.on) if n in header), None)
         cells = down if name is None else map(as_label, frame.cells(header.index(name)))
-        n_down = len(keys & set(cells))
+        across, n_down = len(keys & set(header[frame.ids is None :])), len(keys & set(cells))
         if n_down and across >= n_down:
             raise InputError(
                 f"the identifiers of the labels name columns ({listed(list(keys)[:2])}) as well as "
@@ -441,46 +412,54 @@ def _why_turned(frame: Frame, roles: Roles, labels: Labels | None) -> str:
     i = down.index(roles.target)
     row = (as_label(frame.raw.get(p, {}).get(i, frame.X[i, p])) for p in range(1, len(header)))
     numbers = [float(text) for text in row if text and looks_numeric(text)]
-    if any(math.isfinite(v) and not v.is_integer() for v in numbers):
-        return ""  # measurements, those of a sample or of a feature, are no labels
-    return f"{quote(roles.target)} names a row"
+    # measurements, those of a sample or of a feature, are no labels
+    measured = any(math.isfinite(v) and not v.is_integer() for v in numbers)
+    return "" if measured else f"{quote(roles.target)} names a row"
 
 
 def _name_samples(frame: Frame, roles: Roles, labels: Labels | None) -> set[int]:
     """Find the names of the samples; return the positions of columns that can only be names."""
     header, upright = frame.names, not frame.all_features and frame.place != "column"
     unnamed = upright and frame.ids is None and header[:1] in ([""], ["Unnamed: 0"])
-    place, note, reason, cells = None, "", "", frame.ids or ()
+    place, said, reason = 0 if unnamed else None, "", ""
     if roles.id is not None:
-        note = "the first column has no name and was left out, as names of rows"
-        frame.notes += [note] if unnamed and roles.id != header[0] else []
-        frame.text["id"] = [*map(as_label, _named_cells(frame, header, roles.id, "id"))]
-        return {0} if unnamed else set()
-    if frame.ids is not None:
+        said = "left out, as names of rows" if unnamed and roles.id != header[0] else ""
+        cells = _named_cells(frame, roles.id, "id")
+    elif frame.ids is not None:
         if frame.id_name in (*roles.named().values(), *header):
             return set()
-        note = "the index was taken for sample identifiers" if upright else ""
-    elif labels is not None and labels.on in header:
-        place = header.index(labels.on)
-    elif unnamed:
-        place, note = 0, "the first column has no name and was taken for sample identifiers"
-    elif upright:
-        named = {*roles.named().values(), *roles.drop, *(roles.features or ())}
-        for p in [p for p, name in enumerate(header) if p in frame.raw and name not in named]:
-            names = [as_label(cell) for cell in frame.cells(p)]
-            text = not all(name is None or looks_numeric(name) for name in names)
-            unique = place is None and len({*names}) == len(names)
-            if unique and labels is not None and text and labels.rows.keys() & {*names}:
-                place, reason = p, "has the names that the labels have"
-            # a model lists its features, so that any other column of names is of the samples
-            elif unique and roles.features and (names_samples(header[p]) or (p == 0 and text)):
-                place = p
-    if place is None and frame.ids is None:
-        return set()
-    frame.text["id"] = [as_label(c) for c in (cells if place is None else frame.cells(place))]
-    frame.notes += [note] if note else []
-    frame.roles += [ColumnRole(header[place or 0], "id", reason)] if reason else []
+        frame.notes += ["the index was taken for sample identifiers"] if upright else []
+        cells = frame.ids
+    else:
+        if labels is not None and labels.on in header:
+            place = header.index(labels.on)
+        elif unnamed:
+            said = "taken for sample identifiers"
+        elif upright:
+            place, reason = _column_of_names(frame, roles, labels)
+        if place is None:
+            return set()
+        frame.roles += [ColumnRole(header[place], "id", reason)] if reason else []
+        cells = frame.cells(place)
+    frame.notes += [f"the first column has no name and was {said}"] if said else []
+    frame.text["id"] = [as_label(cell) for cell in cells]
     return set() if place is None else {place}
+
+
+def _column_of_names(frame: Frame, roles: Roles, labels: Labels | None) -> tuple[int | None, str]:
+    """Find the column that can only name the samples, by labels or by the features of a model."""
+    named = {*roles.named().values(), *roles.drop, *(roles.features or ())}
+    places = sorted(frame.raw) if labels is not None or roles.features else []
+    for p in [p for p in places if frame.names[p] not in named]:
+        names = [as_label(cell) for cell in frame.cells(p)]
+        if len({*names}) < len(names):
+            continue
+        text = not all(name is None or looks_numeric(name) for name in names)
+        if labels is not None and text and labels.rows.keys() & {*names}:
+            return p, "has the names that the labels have"
+        if roles.features and (names_samples(frame.names[p]) or (p == 0 and text)):
+            return p, ""
+    return None, ""
 
 
 def join(frame: Frame, labels: Labels) -> None:
@@ -497,10 +476,9 @@ def join(frame: Frame, labels: Labels) -> None:
         if any(row is not None for row in rows):
             break
     else:
-        here = [key for key in ids if key is not None]
         raise InputError(
-            f"no sample has a label: the table has {listed(here[:2])}, the labels "
-            f"{listed(list(labels.rows)[:2])}",
+            f"no sample has a label: the table has {listed([key for key in ids if key][:2])}, the "
+            f"labels {listed(list(labels.rows)[:2])}",
             remedy="identifiers must match exactly; if they are column names of the table, "
             f"use {option('transpose', True)}",
         )
@@ -517,7 +495,6 @@ def pick_columns(
     """Read the columns that a caller named by their roles, and make numbers of the others."""
     header, line = list(frame.names), "row" if frame.place == "column" else "column"
     known = {*header, *frame.beside, *(labels.columns if labels else ())}
-    roles = replace(roles, drop=names_in(roles.drop, known))
     behind = columns_behind(roles.features or (), known)
     roles = replace(roles, adjust=tuple(dict.fromkeys((*roles.adjust, *behind))))
     roles.check()
@@ -536,14 +513,11 @@ def pick_columns(
         join(frame, labels)
     columns: list[Column] = []
     for role, name in roles.named().items():
-        if role == "id":
-            continue
-        cells = _named_cells(frame, header, name, role)
         if role.startswith("adjust:"):
-            values = np.full(len(frame), np.nan)
-            columns.append(Column(name, values, dict(enumerate(cells)), codes))
-        else:
-            frame.text[role] = codes.column(role, cells)
+            cells = dict(enumerate(_named_cells(frame, name, role)))
+            columns.append(Column(name, np.full(len(frame), np.nan), cells, codes))
+        elif role != "id":
+            frame.text[role] = codes.column(role, _named_cells(frame, name, role))
     if roles.group in roles.batch:
         frame.text[f"batch:{roles.group}"] = frame.text["group"]
     for name in roles.drop:
@@ -569,13 +543,13 @@ def pick_columns(
     return make_numbers(frame, places, columns, options, codes, strict=strict)
 
 
-def _named_cells(frame: Frame, header: list[str], name: str, role: str) -> list[Any]:
+def _named_cells(frame: Frame, name: str, role: str) -> list[Any]:
     """Return the cells of a column, or of what is beside the samples."""
     for known in (name, name.removeprefix("!").removeprefix("Sample_")):  # as GEO has it
         if known in frame.beside:
             return frame.beside[known]
-    if name in header and not (frame.all_features and frame.beside):
-        return frame.cells(header.index(name))
+    if name in frame.names and not (frame.all_features and frame.beside):
+        return frame.cells(frame.names.index(name))
     if frame.ids is not None and name == frame.id_name:
         return frame.ids
     raise _no_such_line(frame, name, role)
@@ -583,33 +557,28 @@ def _named_cells(frame: Frame, header: list[str], name: str, role: str) -> list[
 
 def _no_such_line(frame: Frame, name: str, role: str) -> InputError:
     """Return the error for a column or row that there is not, with the remedy for tables."""
-    line = "row" if frame.place == "column" else "column"
+    line, header = "row" if frame.place == "column" else "column", [n for n in frame.names if n]
     what = f"there is no {line} {quote(name)} ({option(role.partition(':')[0])})"
+    remedy, across = suggestion(name, header), option("transpose", True)
     if frame.all_features and frame.beside:
-        parts = []
+        usable = []
         for key, cells in frame.beside.items():
             values = list(dict.fromkeys(value for value in cells if value is not None))
             if 1 < len(values) < len(cells):
-                parts.append(f"{quote(key)} ({listed(values, shown=3, limit=24)})")
-        usable = f"usable are {first_few(parts, most=8, between='; ')}" if parts else ""
-        remedy = f"{did_you_mean(name, list(frame.beside))} {usable}".strip()
-        what = what.replace(
-            f"{line} {quote(name)}", f"{quote(name)} among what is said of the samples"
-        )
-        return InputError(what, remedy=remedy)
-    header = [n for n in frame.names if n]
-    first = [as_label(c) for c in frame.cells(0)] if header and line == "column" else []
-    remedy = suggestion(name, header)
-    if role == "target" and name in first:
-        what = f"{quote(name)} names a row, not a column"
-        remedy = f"the table has features in rows: use {option('transpose', True)}"
-    elif header and all(map(looks_numeric, header)):
-        remedy = "the first line holds only numbers: add a line with the column names"
+                usable.append(f"{quote(key)} ({listed(values, shown=3, limit=24)})")
+        what = f"nothing called {quote(name)} ({option(role.partition(':')[0])}) is said of samples"
+        listing = f"usable are {first_few(usable, most=8, between='; ')}" if usable else ""
+        remedy = f"{did_you_mean(name, list(frame.beside))} {listing}".strip()
     elif line == "row":
         remedy += f"; labels may also come from a second file ({option('labels')})"
-    elif role == "target" and len(first) > 1 and remedy.startswith("there"):
-        if any(looks_numeric(cell or "0") for cell in first):
-            return InputError(what, remedy=remedy)
-        remedy += f"; if the features are in rows, use {option('transpose', True)} and give "
-        remedy += f"the labels in a second file ({option('labels')})"
+        if name in (frame.ids or ()):
+            remedy = f"it names a column: if the samples are in rows, leave {across} out"
+    elif name in frame.row_names():
+        what = f"{quote(name)} names a row, not a column"
+        remedy = f"the table has features in rows: use {across}"
+    elif header and all(map(looks_numeric, header)):
+        remedy = "the first line holds only numbers: add a line with the column names"
+    elif role == "target" and remedy.startswith("there"):
+        remedy += f"; if the features are in rows, use {across} and give the labels in a second "
+        remedy += f"file ({option('labels')})"
     return InputError(what, remedy=remedy)

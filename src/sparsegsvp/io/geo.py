@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +34,19 @@ def read_series_matrix(path: Path, options: ReadOptions, verbatim: Collection[st
     """Read the numbers with samples as columns, and what is known of the samples."""
     above: list[tuple[str, list[str]]] = []
     try:
-        frame = collect(lambda: _open(path, options, above), options, ())
-        columns = _samples(above, frame.names[1:])
+        with open_text(path, options.encoding) as (handle, compressed):
+            lines = split_lines(handle, "\t")
+            for _, cells in lines:
+                if cells[0].strip().lower() == _BEGIN:
+                    break
+                above.append((cells[0].strip(), [cell.strip() for cell in cells[1:]]))
+            else:
+                raise InputError("the series matrix holds no table of numbers", remedy=_AGAIN)
+            names = [name.strip() for name in next(lines, (0, [""]))[1]]
+            kind = f"{'gzipped ' if compressed else ''}GEO series matrix, {handle.encoding}"
+            rows = Rows(names, of_width(_up_to_end(lines), len(names), ""), kind)
+            frame = collect(rows, options, ())
+        columns = _samples(above, names[1:])
     except InputError as error:
         damaged = error.where and "number" not in error.what
         raise InputError(error.what, error.where, _AGAIN if damaged else error.remedy) from error
@@ -62,23 +72,6 @@ def read_series_matrix(path: Path, options: ReadOptions, verbatim: Collection[st
     frame.notes.insert(0, f"a GEO series matrix{of}: features are in rows, samples in columns")
     frame.samples, frame.all_features = "columns", True
     return frame
-
-
-@contextmanager
-def _open(path: Path, options: ReadOptions, above: list[tuple[str, list[str]]]) -> Iterator[Rows]:
-    """Open the table of numbers as rows, a feature in each; `above` gets what stands before."""
-    del above[:]
-    with open_text(path, options.encoding) as (handle, compressed):
-        lines = split_lines(handle, "\t")
-        for _, cells in lines:
-            if cells[0].strip().lower() == _BEGIN:
-                break
-            above.append((cells[0].strip(), [cell.strip() for cell in cells[1:]]))
-        else:
-            raise InputError("the series matrix holds no table of numbers", remedy=_AGAIN)
-        names = [name.strip() for name in next(lines, (0, [""]))[1]]
-        kind = f"{'gzipped ' if compressed else ''}GEO series matrix, {handle.encoding}"
-        yield Rows(names, of_width(_up_to_end(lines), len(names), ""), kind)
 
 
 def _up_to_end(lines: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:

@@ -31,7 +31,7 @@ from .errors import InputError, guarded, listed, locating, one_line, option, quo
 from .formats import read_frame, read_labels, stored_matrix
 from .frame import Frame, Labels, from_anndata, from_matrix, from_pandas, pick_columns, stand_up
 from .roles import IS, VERSUS, Candidate, ColumnRole, Role, Roles, candidates, guess_positive
-from .text import ReadOptions, existing_file, shown_name
+from .text import ReadOptions, existing_file, names_in, shown_name
 
 
 @dataclass(frozen=True)
@@ -414,8 +414,12 @@ def _table_of(
     """Make a table of any frame: turn it, join labels, give roles, make numbers, check."""
     codes = Codes(options.na)
     with locating(source):
-        if labels is not None:
-            roles = replace(roles, target=labels.target)
+        known = {*frame.names, *frame.beside, *(labels.columns if labels else ())}
+        if (roles.drop or roles.keep) and frame.names:
+            known |= {*map(str, frame.row_names())}
+        drop, keep = names_in(roles.drop, known), names_in(roles.keep, known)
+        column = roles.target if labels is None else labels.target
+        roles = replace(roles, drop=drop, keep=keep, target=column)
         frame, roles = stand_up(frame, roles, options, labels)
         first = frame.names[0] if frame.names and frame.place != "column" else ""
         if doubt := pick_columns(frame, roles, options, labels, codes):

@@ -16,8 +16,8 @@ import os
 import re
 import zlib
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -74,10 +74,6 @@ class Rows:
     kind: str
     notes: list[str] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
-
-
-# Opens a file as rows, as often as it is called.
-OpenRows = Callable[[], AbstractContextManager[Rows]]
 
 
 def shown_name(path: str | os.PathLike[str]) -> str:
