@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -16,12 +14,13 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted, vali
 
 from .._typing import Array, IntArray
 from .._validate import first_few
-from ..linalg.moments import ClassMoments, add_block
-from ..linalg.rows import Rows, is_dask, read_rows, repetitions
+from ..linalg.moments import ClassMoments, Sample
+from ..linalg.rows import Rows, is_dask, read_rows
 from ..solvers.quotient import panel_planes
 from .pipeline import SupportSelector
 
 DECISIONS = ("logistic", "discriminant", "calibrated", "scaled", "distance")
+FITTED = ("logistic", "calibrated")  # decisions that are fitted to rows
 LINEAR = ("logistic", "discriminant")  # decisions that are linear in the panel's columns
 PROBABILISTIC = ("logistic", "discriminant", "calibrated")  # decisions that have probabilities
 SAMPLE = 20_000  # rows that a logistic regression is fitted on, at most
@@ -153,32 +152,34 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
     def _set_panel(
         self,
         order: IntArray,
-        rows: Rows,
-        codes: IntArray,
-        weight: Array,
+        data: Sample,
+        n_samples: int,
         center: Array,
         scale: Array,
         limits: Array | None,
         planes: tuple[Array, Array] | None = None,
     ) -> None:
-        """Set planes and decision on features ``order``, as chosen, from rows as clipped."""
-        place, n_classes = np.argsort(order), len(self.classes_)
+        """Set planes and decision on features ``order``, as chosen.
+
+        ``data`` is of the panel, sorted; its rows stand for ``n_samples``. Without any the decision
+        is "discriminant".
+        """
+        place, (moments, columns, codes, weight, _) = np.argsort(order), data
         panel, center, scale = order[place], center[place], scale[place]
-        fitted = self.decision in ("logistic", "calibrated")
-        moments, columns, codes_, weight_ = read_panel(
-            rows.take(panel), codes, weight, n_classes, SAMPLE if fitted else 0, center,
-            np.cos(1.0 + place) / scale,
-        )  # fmt: skip
         self._set_planes(panel, moments, center, scale, limits, planes)
         self.decision_ = self.decision
-        if not fitted:
+        if self.decision not in FITTED:
+            return
+        if not len(codes):
+            self.decision_ = "discriminant"
             return
         features = (columns - center) / scale
         if self.decision == "calibrated":
             normals = self.planes_[:, panel]
             features = log_distances(columns @ normals.T + self.plane_intercepts_, self.scale_)
-        n_samples = min(int(repetitions(weight).sum()), SAMPLE)
-        coef, intercept = fit_logistic(features, codes_, n_classes, weight_, n_samples)
+        coef, intercept = fit_logistic(
+            features, codes, len(self.classes_), weight, min(n_samples, SAMPLE)
+        )
         if self.decision == "logistic":
             coef = coef / scale
             intercept = intercept - coef @ center
@@ -260,36 +261,3 @@ def fit_logistic(
     with config_context(skip_parameter_validation=True, assume_finite=True):
         model.fit(features, codes, sample_weight=balanced)
     return model.coef_, model.intercept_
-
-
-def read_panel(
-    rows: Rows, codes: IntArray, weight: Array, n_classes: int, size: int, center: Array, mix: Array
-) -> tuple[ClassMoments, Array, IntArray, Array]:
-    """Class moments of a panel's columns, and rows to fit a decision on, from one pass.
-
-    Of at most ``size`` rows a class has an even share, or all where these are fewer. They go by
-    the product of ``x - center`` with ``mix``, so by their content and not by their place.
-    """
-    counts = np.bincount(codes[weight > 0.0], minlength=n_classes)
-    quota, left = np.zeros(n_classes, dtype=int), size
-    for done, k in enumerate(np.argsort(counts, kind="stable")):
-        quota[k] = min(counts[k], left // (n_classes - done))
-        left -= quota[k]
-
-    def merge(*states: Any) -> Any:
-        moments, *sample = zip(*states)
-        columns, code, w = map(np.concatenate, sample)
-        if quota.sum() < counts.sum():
-            value = np.round((columns - center) @ mix, 10)
-            order = np.lexsort((value, (1e6 * value) % 1.0, code))
-            ranked = code[order]
-            order = order[np.arange(len(order)) - np.searchsorted(ranked, ranked) < quota[ranked]]
-            columns, code, w = columns[order], code[order], w[order]
-        return reduce(add, moments), columns, code, w
-
-    def visit(state: Any, block: Array, code: IntArray, w: Array) -> Any:
-        there = w > 0.0
-        part = add_block(None, block, code, w, n_classes), block[there], code[there], w[there]
-        return merge(part) if state is None else merge(state, part)
-
-    return rows.reduce_rows(visit, merge, (codes, weight))

@@ -28,7 +28,7 @@ from ..linalg import ClassMoments
 from ..linalg.rows import check_class_sizes, read_classes
 from ..solvers.penalties import penalty_factors
 from ..solvers.subset import Covariances, Path, check_panel, forward
-from .base import DECISIONS, PanelClassifier
+from .base import DECISIONS, FITTED, SAMPLE, PanelClassifier
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,6 @@ class Training:
     rows: Any = None
     codes: Any = None
     weight: Any = None
-    moments: ClassMoments | None = None
 
 
 class PathClassifier(PanelClassifier):
@@ -226,13 +225,14 @@ class GSVPSVM(PathClassifier):
         names = getattr(header, "feature_names_in_", None)
         factor = penalty_factors(self.penalty_factor, rows.shape[1], names)
         covariances = Covariances(
-            rows, codes, weight, len(classes), clip=self.clip, standardize=bool(self.standardize)
-        )
+            rows, codes, weight, len(classes), clip=self.clip, standardize=bool(self.standardize),
+            sample=SAMPLE if self.decision in FITTED else 0,
+        )  # fmt: skip
         return Training(classes, names, factor, covariances, rows, codes, weight)
 
     def _fit_sizes(self, table: Training, models: list[GSVPSVM]) -> None:
         """Fit models that differ in size alone; all share one path."""
-        cov, moments = table.covariances, table.moments
+        cov = table.covariances
         warn_constant(np.flatnonzero(~cov.varying[0]), table.names)
         size = attrgetter("n_features")
         least, most = size(min(models, key=size)), size(max(models, key=size))
@@ -247,20 +247,9 @@ class GSVPSVM(PathClassifier):
             if table.names is not None:
                 model.feature_names_in_ = np.asarray(table.names, dtype=object)
             order, center, scale = path.order[:k], path.center[:k], path.scale[:k]
-            if moments is None:
-                model._set_panel(
-                    order, cov.rows, table.codes, table.weight, center, scale, cov.limits
-                )
-            else:
-                place = np.argsort(order)
-                panel = order[place]
-                part = replace(
-                    moments, means=moments.means[:, panel], feature_names=None,
-                    scatters=moments.scatters[:, panel[:, None], panel],
-                )  # fmt: skip
-                model._set_planes(panel, part, center[place], scale[place], None)
-                fitted = self.decision in ("logistic", "calibrated")
-                model.decision_ = "discriminant" if fitted else self.decision
+            model._set_panel(
+                order, cov.panel(order), int(cov.n_samples[0]), center, scale, cov.limits
+            )
             model.feature_order_, model.tau_, model._chosen = order, path.tau, (path, k)
             model.quotients_ = path.quotients[1 : k + 1]
             model.feature_importances_ = np.zeros(len(table.factor))
@@ -295,9 +284,7 @@ class GSVPSVM(PathClassifier):
         names = moments.feature_names
         factor = penalty_factors(self.penalty_factor, moments.n_features, names)
         covariances = Covariances.of_moments(moments, bool(self.standardize))
-        self._fit_sizes(
-            Training(moments.classes, names, factor, covariances, moments=moments), [self]
-        )
+        self._fit_sizes(Training(moments.classes, names, factor, covariances), [self])
         if self.decision_ != self.decision:
             warn_caller(
                 f'moments hold no rows for decision="{self.decision}", so "discriminant" is '

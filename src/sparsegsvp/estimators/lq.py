@@ -10,12 +10,13 @@ import numpy as np
 
 from .._typing import Array, IntArray
 from .._validate import check_choice, check_integer, check_real, forget_fit
-from ..linalg.rows import read_classes
+from ..linalg.moments import sample_rows
+from ..linalg.rows import read_classes, repetitions
 from ..solvers.newton import Problem, Solution
 from ..solvers.path import Path, warn_of
 from ..solvers.penalties import Penalty, penalty_factors
 from ..solvers.quotient import OneVsRest, Part, covariances_of, panel_planes
-from .base import DECISIONS, PanelClassifier
+from .base import DECISIONS, FITTED, SAMPLE, PanelClassifier
 from .pgd import elbow_features
 
 
@@ -145,7 +146,13 @@ class LqGSVPSVM(PanelClassifier):
             norm[norm == 0.0] = 1.0
             normals = w[:, panel] / norm[:, None], b / norm
         center, scale = cov.center[order], 1.0 / cov.inverse[order]
-        self._set_panel(order, rows, codes, weight, center, scale, None, normals)
+        place, size = np.argsort(order), SAMPLE if self.decision in FITTED else 0
+        data = sample_rows(
+            rows.take(panel), codes, weight, n_classes, size, center[place],
+            np.cos(1.0 + place) / scale[place],
+        )  # fmt: skip
+        n_samples = int(repetitions(weight).sum())
+        self._set_panel(order, data, n_samples, center, scale, None, normals)
         self.feature_order_ = order
         return self
 

@@ -9,7 +9,7 @@ import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight, column_or_1d
@@ -150,6 +150,12 @@ class ClassMoments:
             parts[name][at] = values
         return replace(self, classes=classes, **parts)
 
+    def at(self, index: IntArray) -> ClassMoments:
+        """The moments of the features at ``index``."""
+        scatters = self.scatters[:, index[:, None], index]
+        names = None if self.feature_names is None else self.feature_names[index]
+        return replace(self, means=self.means[:, index], scatters=scatters, feature_names=names)
+
     def to_dict(self) -> dict[str, np.ndarray]:
         """Plain arrays, for ``numpy.savez`` or any exchange between sites."""
         out = {name: getattr(self, name) for name in ("counts", "weights", "means", "scatters")}
@@ -213,6 +219,70 @@ def add_block(
             scatters[k] = part.T @ part
     moments = ClassMoments(np.arange(n_classes), counts, weights, means, scatters)
     return moments if state is None else state + moments
+
+
+def row_marks(share: Array, means: Array, within: Array) -> tuple[Array, Array]:
+    """A centre and weights: ``(x - center) @ weights`` marks a row by its content.
+
+    Order and units of the columns change nothing. Given are class shares, means and the pooled
+    variances.
+    """
+    center = share @ means
+    apart = share @ (means - center) ** 2
+    varying, scale = standardisation(center, within + apart, True)
+    return center, np.where(varying, np.cos(100.0 * apart / scale**2) / scale, 0.0)
+
+
+class Sample(NamedTuple):
+    """Class moments of all rows, some rows with their classes and weights, and marks of all."""
+
+    moments: ClassMoments
+    columns: Array
+    codes: IntArray
+    weight: Array
+    marks: Array
+
+    def at(self, index: IntArray) -> Sample:
+        """The same of the features at ``index``."""
+        return self._replace(moments=self.moments.at(index), columns=self.columns[:, index])
+
+
+def sample_rows(
+    rows: Rows, codes: IntArray, weight: Array, n_classes: int, size: int, center: Array, mix: Array
+) -> Sample:
+    """Read class moments and at most ``size`` rows in one pass.
+
+    A class has an even share of these, or all its rows where they are fewer. They go by their
+    marks ``(x - center) @ mix``, so by their content and not by their place.
+    """
+    counts = np.bincount(codes[weight > 0.0], minlength=n_classes)
+    quota, left = np.zeros(n_classes, dtype=int), size
+    for done, k in enumerate(np.argsort(counts, kind="stable")):
+        quota[k] = min(counts[k], left // (n_classes - done))
+        left -= quota[k]
+
+    def chosen(parts: list[Any]) -> Any:
+        columns, code, w, mark = map(np.concatenate, zip(*parts))
+        order = np.lexsort((mark, (1e6 * mark) % 1.0, code))
+        ranked = code[order]
+        order = order[np.arange(len(order)) - np.searchsorted(ranked, ranked) < quota[ranked]]
+        return columns[order], code[order], w[order], mark[order]
+
+    def merge(a: Any, b: Any) -> Any:
+        parts = a[1] + b[1]
+        if sum(len(part[1]) for part in parts) > 2 * size:
+            parts = [chosen(parts)]
+        return a[0] + b[0], parts, a[2] + b[2]
+
+    def visit(state: Any, block: Array, code: IntArray, w: Array) -> Any:
+        mark, there = np.round((block - center) @ mix, 9), (w > 0.0) & (size > 0)
+        part = block[there], code[there], w[there], mark[there]
+        new = add_block(None, block, code, w, n_classes), [part], [mark]
+        return new if state is None else merge(state, new)
+
+    moments, parts, marks = rows.reduce_rows(visit, merge, (codes, weight))
+    columns, code, w, _ = chosen(parts)
+    return Sample(moments, columns, code, w, np.concatenate(marks))
 
 
 def standardisation(

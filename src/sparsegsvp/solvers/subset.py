@@ -24,12 +24,20 @@ from scipy.linalg import solve_triangular
 
 from .._typing import Array, BoolArray, IntArray
 from .._validate import check_integer, check_n_features
-from ..linalg.moments import ClassMoments, names_of, standardisation
+from ..linalg.moments import (
+    ClassMoments,
+    Sample,
+    names_of,
+    row_marks,
+    sample_rows,
+    standardisation,
+)
 from ..linalg.rows import BLOCK, Rows, read_classes, repetitions, spans
 from .penalties import penalty_factors
 from .quotient import LARGE_MEAN
 
 _TALL, _TALL_LAZY = 256, 2048  # features up to which all covariances are formed of more rows
+_KEPT = 1024  # features times classes up to which a tall table is read but once after the limits
 # Multiplications that an exact shrinkage may cost, and the features that stand for all above it.
 _EXACT_SHRINKAGE, _SAMPLED = 5e9, 16
 _AHEAD, _AHEAD_BYTES = 64, 1 << 28  # features that are read ahead in a pass, and their bytes
@@ -48,7 +56,9 @@ class Covariances:
 
     dtype = np.dtype(np.float64)
     rounding = 1e-9  # gains that differ by less are ties
+    limits: Array | None = None  # of what is clipped, over all classes
     _full: Array | None  # of all features, in the units of X
+    _kept: Sample | None = None  # of a small tall table
 
     def __init__(
         self,
@@ -59,26 +69,31 @@ class Covariances:
         *,
         clip: float | None = None,
         standardize: bool = True,
+        sample: int = 0,
     ) -> None:
-        (n, m), self._scaled = rows.shape, standardize
+        (n, m), self._scaled, self._sample = rows.shape, standardize, sample
         self.codes, self._sample_weight, self._times = codes, weight, repetitions(weight)
-        self.limits: Array | None = None  # of what is clipped, over all classes
         mean, variance = rows.class_statistics(codes, weight, n_classes)
+        total = np.bincount(codes, weight, minlength=n_classes)
+        share = total / total.sum()
         # where a table is tall, one more pass gives means, variances and covariances
         most = _TALL_LAZY if rows.lazy else _TALL
         if float(n) * n * m <= _EXACT_SHRINKAGE:  # else the shrinkage would need all products
             most = max(most, 4 * _TALL)
         self._tall, self._pilot = m <= min(n - 1, most), mean
         if clip is not None:
-            total = np.bincount(codes, weight, minlength=n_classes)
-            within = total @ variance / total.sum()
-            reach = clip * np.sqrt(within) + 8 * np.finfo(np.float64).eps * np.abs(mean)
+            reach = clip * np.sqrt(share @ variance) + 8 * np.finfo(np.float64).eps * np.abs(mean)
             low, high = mean - reach, mean + reach
             self.limits = np.stack([low.min(axis=0), high.max(axis=0)])
             rows = rows.clipped(low, high, codes)
             if not self._tall:
                 mean, variance = rows.corrected(mean, variance, codes, weight)
         self.rows, everything = rows, np.ones((1, max(n, n_classes)), dtype=bool)
+        if m <= min(n - 1, _TALL, _KEPT // n_classes):
+            marks = row_marks(share, mean, share @ variance)
+            self._take(sample_rows(rows, codes, weight, n_classes, sample, *marks))
+            self.n_samples = np.array([self._times.sum()])
+            return
         self._set(everything[:, :n], codes, np.arange(n_classes), everything[:, :n_classes],
                   (mean, variance))  # fmt: skip
         self._unit = self.inverse[0]  # of all rows, also in sets that `folds` makes
@@ -86,13 +101,20 @@ class Covariances:
     @classmethod
     def of_moments(cls, moments: ClassMoments, standardize: bool = True) -> Covariances:
         """One training set, from per-class moments without rows."""
-        total, self = moments.weights.sum(), cls.__new__(cls)
+        self, none = cls.__new__(cls), np.zeros((0, moments.n_features))
+        self._scaled = standardize
+        self._take(Sample(moments, none, np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0)))
+        return self
+
+    def _take(self, data: Sample) -> None:
+        """Take one training set from moments."""
+        self._kept, moments = data, data.moments
+        total = moments.weights.sum()
         self._full = moments.scatters.sum(axis=0)[None] / total
         within = np.maximum(np.diagonal(self._full, axis1=1, axis2=2), 0.0)
         share, counts = moments.weights[None] / total, np.array([moments.counts.sum()])
-        self._standardize(share, counts, moments.means[None], within, standardize)
+        self._standardize(share, counts, moments.means[None], within, self._scaled)
         self._unit = self.inverse[0]
-        return self
 
     def folds(self, train: BoolArray) -> Covariances:
         """The same for other training sets, whose rows are marked in ``train`` (n_sets, n)."""
@@ -264,11 +286,24 @@ class Covariances:
             gram += block @ block.T
         return gram
 
-    def row_values(self) -> Array:
+    def marks(self) -> Array:
         """A number of each row by its content, whatever the order and units of the columns."""
-        weights = np.cos(100.0 * (self.share[0] @ self.means[0] ** 2)) * self.inverse[0]
-        value = self.rows.dot(weights, exact=True) - weights @ self.center[0]
-        return np.round(value / (np.abs(value).max() or 1.0), 11)
+        if self._kept is not None:
+            return self._kept.marks
+        units = self.within[0] * self.scale[0] ** 2
+        center, mix = row_marks(self.share[0], self._raw_means[0], units)
+        return np.round(self.rows.dot(mix, exact=True) - mix @ center, 9)
+
+    def panel(self, order: IntArray) -> Sample:
+        """Class moments of features, sorted, and rows to fit a decision to."""
+        place = np.argsort(order)
+        panel = order[place]
+        if self._kept is not None:
+            return self._kept.at(panel)
+        return sample_rows(
+            self.rows.take(panel), self.codes, self._sample_weight, len(self._pilot), self._sample,
+            self.center[0, panel], np.cos(1.0 + place) * self.inverse[0, panel],
+        )  # fmt: skip
 
 
 def default_tau(covariances: Covariances) -> Array:
