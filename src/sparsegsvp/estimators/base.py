@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_feature_names, check_is_fitted, vali
 
 from .._typing import Array, IntArray
 from .._validate import first_few
-from ..linalg.moments import ClassMoments, Sample
+from ..linalg.moments import Sample
 from ..linalg.rows import Rows, is_dask, read_rows
 from ..solvers.quotient import panel_planes
 from .pipeline import SupportSelector
@@ -159,44 +159,14 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         limits: Array | None,
         planes: tuple[Array, Array] | None = None,
     ) -> None:
-        """Set planes and decision on features ``order``, as chosen.
+        """Set planes, unless given, and decision on features ``order``, as chosen.
 
-        ``data`` is of the panel, sorted; its rows stand for ``n_samples``. Without any the decision
-        is "discriminant".
+        ``data`` is of the panel, sorted, in the units of X; its rows stand for ``n_samples``.
+        Without any the decision is "discriminant".
         """
-        place, (moments, columns, codes, weight, _) = np.argsort(order), data
+        place, n_classes, moments = np.argsort(order), len(self.classes_), data.moments
         panel, center, scale = order[place], center[place], scale[place]
-        self._set_planes(panel, moments, center, scale, limits, planes)
-        self.decision_ = self.decision
-        if self.decision not in FITTED:
-            return
-        if not len(codes):
-            self.decision_ = "discriminant"
-            return
-        features = (columns - center) / scale
-        if self.decision == "calibrated":
-            normals = self.planes_[:, panel]
-            features = log_distances(columns @ normals.T + self.plane_intercepts_, self.scale_)
-        coef, intercept = fit_logistic(
-            features, codes, len(self.classes_), weight, min(n_samples, SAMPLE)
-        )
-        if self.decision == "logistic":
-            coef = coef / scale
-            intercept = intercept - coef @ center
-        self.panel_coef_, self.panel_intercept_ = coef, intercept
-
-    def _set_planes(
-        self,
-        panel: IntArray,
-        moments: ClassMoments,
-        center: Array,
-        scale: Array,
-        limits: Array | None,
-        planes: tuple[Array, Array] | None = None,
-    ) -> None:
-        """Set the planes on a sorted panel, unless given, from its moments in the units of X."""
-        n_classes, m = len(self.classes_), self.n_features_in_
-        self.support_ = np.zeros(m, dtype=bool)
+        self.support_ = np.zeros(self.n_features_in_, dtype=bool)
         self.support_[panel] = True
         self.limits_ = None if limits is None else limits[:, panel]
         self.prior_ = np.full(n_classes, 1.0 / n_classes)
@@ -212,9 +182,22 @@ class PanelClassifier(ClassifierMixin, SupportSelector, BaseEstimator):
         squares += (w @ means.T + b[:, None]) ** 2
         distance = np.sqrt(squares.mean(axis=1))
         self.scale_ = np.where(distance > 0.0, distance, 1.0)
-        self.planes_ = np.zeros((n_classes, m))
+        self.planes_ = np.zeros((n_classes, self.n_features_in_))
         self.planes_[:, panel] = w / scale
         self.plane_intercepts_ = b - (w / scale) @ center
+        fitted = self.decision in FITTED
+        self.decision_ = "discriminant" if fitted and not len(data.codes) else self.decision
+        if self.decision_ not in FITTED:
+            return
+        features = (data.columns - center) / scale
+        if self.decision == "calibrated":
+            features = log_distances(features @ w.T + b, self.scale_)
+        n_samples = min(n_samples, SAMPLE)
+        coef, intercept = fit_logistic(features, data.codes, n_classes, data.weight, n_samples)
+        if self.decision == "logistic":
+            coef = coef / scale
+            intercept = intercept - coef @ center
+        self.panel_coef_, self.panel_intercept_ = coef, intercept
 
     @property
     def coef_(self) -> Array:

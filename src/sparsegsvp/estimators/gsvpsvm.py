@@ -214,8 +214,11 @@ class GSVPSVM(PathClassifier):
         return models
 
     def _models(self, sizes: Sequence[int]) -> dict[int, GSVPSVM]:
-        sizes = [check_integer("n_features", size, least=1) for size in sizes]
-        return {size: clone(self).set_params(n_features=size) for size in sizes}
+        models = {}
+        for size in sizes:
+            check_integer("n_features", size, least=1)
+            models[size] = clone(self).set_params(n_features=size)
+        return models
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> Training:
         """Check the parameters and the rows, and take their covariances."""
