@@ -385,22 +385,18 @@ class SparseRows(Rows):
         self.dtype = X.dtype
         self._places: dict[int, IntArray] = {}  # of the values of a column
 
+    # SciPy converts the stored values to the vector's type: a block at a time, not all of them
     def dot(self, v: Array, *, exact: bool = False) -> Array:
-        if exact and self.dtype != np.float64:
-            out = np.zeros(self.shape[0])
-            for rows, cols in self._spans():
-                out[rows] += self.X[rows, cols] @ v[cols]
-            return out
-        # SciPy would convert the stored values to the vector's type, which copies X
-        return np.asarray(self.X @ v.astype(self.dtype, copy=False), dtype=np.float64)
+        out = np.zeros(self.shape[0])
+        for rows, cols in self._spans():
+            out[rows] += self.X[rows, cols] @ v[cols]
+        return out
 
     def tdot(self, u: Array, *, exact: bool = False) -> Array:
-        if exact and self.dtype != np.float64:
-            out = np.zeros((self.shape[1], *u.shape[:-1]))
-            for rows, cols in self._spans():
-                out[cols] += self.X[rows, cols].T @ u[..., rows].T
-            return out.T
-        return np.asarray(self.X.T @ u.T.astype(self.dtype, copy=False), dtype=np.float64).T
+        out = np.zeros((self.shape[1], *u.shape[:-1]))
+        for rows, cols in self._spans():
+            out[cols] += self.X[rows, cols].T @ u[..., rows].T
+        return out.T
 
     def columns(self, index: IntArray) -> Array:
         return self.X[:, index].toarray().astype(np.float64, copy=False)

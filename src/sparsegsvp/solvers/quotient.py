@@ -408,8 +408,8 @@ def panel_planes(
             result = _best_plane(spreads, means, plane, tau)
             if result is not None and not result[1].clipped:
                 normal, bias = result
-                sign = -1.0 if bias.other < 0.0 else 1.0
-                w[i], b[i] = sign * normal, sign * (bias.own - float(normal @ means[i]))
+                w[i] = bias.sign * normal
+                b[i] = bias.sign * (bias.own - float(normal @ means[i]))
                 break
             far += attempt == pool
     if far:

@@ -374,43 +374,26 @@ class Path:
         return -np.diff(_quotient(distance), axis=0)
 
     def stand_ins(self, k: int) -> list[list[tuple[int, float, float]]]:
-        """Stand-ins for each of the first k: index, correlation, and what the criterion loses.
-
-        With Q the inverse of ``S + tau I`` on the panel and s a candidate's covariances, leaving f
-        out changes its variance given the panel by ``(Q s)_f^2 / Q_ff``, its means likewise.
-        """
+        """Stand-ins for each of the first k: index, correlation, and what the criterion loses."""
         features, given, variances, means = self.near
-        lower, given = self.lower[:k, :k], given[:k]
-        inverse = solve_triangular(lower, np.eye(k), lower=True, unit_diagonal=True)
-        precision = (inverse.T / self.pivots[:k]) @ inverse
-        raw = lower @ given  # covariances of the candidates with the panel
-        h = precision @ raw
-        den = variances + self.tau - (raw * h).sum(axis=0)
-        scaled = given / self.pivots[:k, None]
-        num = means - self.levels[:k].T @ scaled
-        weights = precision @ (lower @ self.levels[:k])  # (k, n_classes)
-        i, j = np.triu_indices(self.levels.shape[1], 1)
-        distance = ((self.levels[:k, i] - self.levels[:k, j]) ** 2 / self.pivots[:k, None]).sum(0)
-        within = np.sqrt(np.maximum(self.within[:k], 0.0))
-        out = []
+        lower = self.lower[:k, :k]
+        covariances, levels = (lower * self.pivots[:k]) @ lower.T, lower @ self.levels[:k]
+        across = (lower @ given[:k]).T  # of the candidates with the panel
+        i, j = np.triu_indices(levels.shape[1], 1)
+        outside, out = ~np.isin(features, self.order[:k]), []
         for f in range(k):
-            size = np.sqrt(np.maximum(variances, 0.0)) * within[f]
-            correlation = np.divide(raw[f], size, out=np.zeros_like(size), where=size > 0.0)
-            at = np.flatnonzero(
-                (np.abs(correlation) >= _STAND_IN) & ~np.isin(features, self.order[:k])
-            )
+            size = np.sqrt(np.maximum(variances * self.within[f], 0.0))
+            correlation = np.divide(across[:, f], size, out=np.zeros_like(size), where=size > 0.0)
+            at = np.flatnonzero((np.abs(correlation) >= _STAND_IN) & outside)
             at = at[np.argsort(-np.abs(correlation[at]), kind="stable")[:_STAND_INS]]
-            q = precision[f, f]
-            left = distance - (weights[f, i] - weights[f, j]) ** 2 / q
-            levels = num[:, at] + h[f, at] * weights[f][:, None] / q
-            gained = (levels[i] - levels[j]) ** 2 / (den[at] + h[f, at] ** 2 / q)
-            loss = _quotient(left[:, None] + gained).sum(axis=0) - self.quotients[k]
-            out.append(
-                [
-                    (int(features[g]), float(correlation[g]), float(value))
-                    for g, value in zip(at, loss)
-                ]
-            )
+            # the panel with f exchanged for each of them
+            S, M = np.tile(covariances, (len(at), 1, 1)), np.tile(levels, (len(at), 1, 1))
+            S[:, f] = S[:, :, f] = across[at]
+            S[:, f, f], M[:, f] = variances[at] + self.tau, means[:, at].T
+            apart = M[:, :, i] - M[:, :, j]
+            distance = (apart * np.linalg.solve(S, apart)).sum(axis=1)
+            loss = _quotient(distance).sum(axis=1) - self.quotients[k]
+            out.append(list(zip(features[at].tolist(), correlation[at].tolist(), loss.tolist())))
         return out
 
 
