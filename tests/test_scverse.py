@@ -213,7 +213,7 @@ def test_backed_data_is_never_held(dense, tmp_path):
     """The peak of memory stays below that of the values alone, which are on disk."""
     dask = pytest.importorskip("dask")
     rng = np.random.default_rng(0)
-    shape = (8000, 2100) if dense else (40_000, 200)
+    shape = (8000, 2100) if dense else (80_000, 200)
     X = rng.random(shape, dtype=np.float32)
     X[::3, 7] += 1.0
     X = X if dense else sp.csr_matrix(np.where(rng.random(shape) < 0.3, X, np.float32(0.0)))

@@ -117,7 +117,7 @@ def select_markers(
     if not broken.any() and np.any(mean > fraction):  # whole numbers, some of them above one
         warn_caller("the values look like counts: normalise each cell's total and take logarithms")
     frame = pd.DataFrame({"gene": names[order].astype(str), "order": np.arange(1, len(order) + 1)})
-    frame["separates"] = _separated(*model._chosen, types)
+    frame["separates"] = _separated(model.pair_gains_, types)
     frame["gain"] = model.feature_importances_[order]
     frame["stand_ins"] = [tuple(names[g] for g, *_ in listed) for listed in model.stand_ins_]
     for k, name in enumerate(types):
@@ -219,10 +219,9 @@ def _expressed(rows: Rows, codes: IntArray, n_types: int) -> Float64Array:
     return np.asarray(sums / np.bincount(codes, minlength=n_types)[:, None])
 
 
-def _separated(path: Any, k: int, types: list[str]) -> list[tuple[str, ...]]:
+def _separated(gains: Float64Array, types: list[str]) -> list[tuple[str, ...]]:
     """The pairs of types that gain most by each gene."""
     i, j = np.triu_indices(len(types), 1)
-    gains = path.pair_gains()[:k]
     pairs = []
     for gain in gains:
         best = np.argsort(-gain, kind="stable")[:_PAIRS]

@@ -5,14 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from .._typing import Array
 from .._validate import (
@@ -27,7 +26,7 @@ from .._validate import (
 from ..linalg import ClassMoments
 from ..linalg.rows import check_class_sizes, read_classes
 from ..solvers.penalties import penalty_factors
-from ..solvers.subset import Covariances, Path, check_panel, forward
+from ..solvers.subset import Covariances, check_panel, forward
 from .base import DECISIONS, FITTED, SAMPLE, PanelClassifier
 
 
@@ -44,26 +43,8 @@ class Training:
     weight: Any = None
 
 
-class PathClassifier(PanelClassifier):
-    """A panel whose features were chosen one by one."""
-
-    _chosen: tuple[Path, int]
-
-    @cached_property
-    def stand_ins_(self) -> list[list[tuple[int, float, float]]]:
-        """For each feature of the panel those that may stand for it, found when asked for."""
-        check_is_fitted(self)
-        path, k = self._chosen
-        return path.stand_ins(k)
-
-    def __getstate__(self) -> dict[str, Any]:
-        if hasattr(self, "_chosen"):
-            _ = self.stand_ins_  # is kept, and not what it is found from
-        return {k: v for k, v in super().__getstate__().items() if k != "_chosen"}
-
-
 @dataclass(eq=False, repr=False)
-class GSVPSVM(PathClassifier):
+class GSVPSVM(PanelClassifier):
     r"""Select exactly k features and classify on them.
 
     Features are added one by one, each the one that lowers
@@ -110,6 +91,8 @@ class GSVPSVM(PathClassifier):
         criterion after each step.
     feature_importances_ : ndarray of shape (n_features_in_,)
         What each feature took from the criterion when it was chosen.
+    pair_gains_ : ndarray of shape (n_features, n_pairs)
+        The same of each feature of `feature_order_` by pair of classes, (0, 1), (0, 2), ... first.
     stand_ins_ : list of list of tuple
         Those that may stand for each feature of `feature_order_`, nearest first: index, correlation
         within classes (0.8 or more in size), and what the criterion loses by the exchange.
@@ -253,10 +236,11 @@ class GSVPSVM(PathClassifier):
             model._set_panel(
                 order, cov.panel(order), int(cov.n_samples[0]), center, scale, cov.limits
             )
-            model.feature_order_, model.tau_, model._chosen = order, path.tau, (path, k)
-            model.quotients_ = path.quotients[1 : k + 1]
+            model.feature_order_, model.tau_ = order, path.tau
+            model.stand_ins_, model.quotients_ = path.stand_ins(k), path.quotients[1 : k + 1]
+            model.pair_gains_ = -np.diff(path.pairs[: k + 1], axis=0)
             model.feature_importances_ = np.zeros(len(table.factor))
-            model.feature_importances_[order] = -np.diff(path.quotients[: k + 1])
+            model.feature_importances_[order] = model.pair_gains_.sum(axis=1)
             if model.decision_ == "discriminant":
                 weights, offsets = path.scores(k)
                 weights = weights[:, np.argsort(order)]

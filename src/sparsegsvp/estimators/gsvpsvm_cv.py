@@ -16,8 +16,8 @@ from .._typing import Array, BoolArray, IntArray
 from .._validate import check_choice, check_integer, check_seed, forget_fit
 from ..linalg.rows import is_dask
 from ..solvers.subset import Path, check_panel, forward
-from .base import clip_values
-from .gsvpsvm import GSVPSVM, PathClassifier, Training
+from .base import PanelClassifier, clip_values
+from .gsvpsvm import GSVPSVM, Training
 
 RULES = ("paired", "best", "1se")
 SCORINGS = ("balanced_error", "error")
@@ -27,7 +27,7 @@ _ERRORS, _PART_PAIR, _PART_MANY = 0.75, 0.02, 0.01
 
 
 @dataclass(eq=False, repr=False)
-class GSVPSVMCV(PathClassifier):
+class GSVPSVMCV(PanelClassifier):
     """Select as few features as predict well, and classify on them.
 
     Panels are nested, so that one path a fold scores every size. The size is chosen by the errors

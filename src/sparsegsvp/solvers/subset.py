@@ -328,7 +328,8 @@ class Path:
     """A forward selection: its first j features are the panel of size j."""
 
     order: IntArray  # the features as they were chosen, (k,)
-    quotients: Array  # the criterion before the first and after each step, (k + 1,)
+    pairs: Array  # the quotient of each pair of classes before the first and after each step
+    quotients: Array  # their sum, (k + 1,)
     pivots: Array  # variance of each feature given those before it, with tau
     lower: Array  # unit triangle: lower @ diag(pivots) @ lower.T is S + tau I of the panel
     levels: Array  # class means of each feature given those before it, (k, n_classes)
@@ -365,13 +366,6 @@ class Path:
         offsets = -0.5 * (self.levels[:k] ** 2 / self.pivots[:k, None]).sum(axis=0)
         weights = weights / self.scale[:k]
         return weights, offsets - weights @ self.center[:k]
-
-    def pair_gains(self) -> Array:
-        """What each feature takes from the quotient of each pair of classes, (k, n_pairs)."""
-        i, j = np.triu_indices(self.levels.shape[1], 1)
-        steps = (self.levels[:, i] - self.levels[:, j]) ** 2 / self.pivots[:, None]
-        distance = np.concatenate([np.zeros((1, len(i))), np.cumsum(steps, axis=0)])
-        return -np.diff(_quotient(distance), axis=0)
 
     def stand_ins(self, k: int) -> list[list[tuple[int, float, float]]]:
         """Stand-ins for each of the first k: index, correlation, and what the criterion loses."""
@@ -425,7 +419,7 @@ def forward(
     distance = np.zeros((n_sets, len(i)))
     given = np.empty((n_sets, k, m), dtype=cov.dtype)
     order, pivots = np.empty((n_sets, k), dtype=np.intp), np.empty((n_sets, k))
-    levels, quotients = np.empty((n_sets, k, n_classes)), np.full((n_sets, k + 1), float(len(i)))
+    levels, pairs = np.empty((n_sets, k, n_classes)), np.ones((n_sets, k + 1, len(i)))
     near = np.zeros((n_sets, m), dtype=bool)
     for t in range(k):
         gain = _gains(num, den, distance, i, j) / cost
@@ -446,7 +440,7 @@ def forward(
         tier[sets, f] = 3
         change = levels[:, t]
         distance += (change[:, i] - change[:, j]) ** 2 / pivots[:, t, None]
-        quotients[:, t + 1] = _quotient(distance).sum(axis=1)
+        pairs[:, t + 1] = _quotient(distance)
         u = u / pivots[:, t, None]
         num -= change[:, :, None] * u[:, None]
         den -= given[:, t] * u
@@ -455,11 +449,12 @@ def forward(
     for s in range(n_sets):
         panel, index = order[s], np.flatnonzero(near[s])
         lower = np.tril((given[s][:, panel] / pivots[s, :, None]).T, -1) + np.eye(k)
-        around = given[s][:, index], cov.within[s, index], cov.means[s][:, index]
+        around = index, given[s][:, index], cov.within[s, index], cov.means[s][:, index]
         paths.append(
             Path(
-                panel, quotients[s], pivots[s], lower, levels[s], cov.center[s, panel],
-                cov.scale[s, panel], float(taus[s]), cov.within[s, panel], (index, *around),
+                panel, pairs[s], pairs[s].sum(axis=1), pivots[s], lower, levels[s],
+                cov.center[s, panel], cov.scale[s, panel], float(taus[s]), cov.within[s, panel],
+                around,
             )
         )  # fmt: skip
     return paths
