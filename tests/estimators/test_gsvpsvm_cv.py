@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -10,7 +11,12 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score
-from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_predict
+from sklearn.model_selection import (
+    GroupKFold,
+    RepeatedStratifiedKFold,
+    StratifiedKFold,
+    cross_val_predict,
+)
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from sparsegsvp import GSVPSVM, GSVPSVMCV
@@ -199,6 +205,25 @@ def test_a_feature_that_is_constant_in_a_fold_is_no_candidate_there(wide) -> Non
     X[3, 7] = 1.0  # constant in the training rows of the fold that holds row 3 out
     search = GSVPSVMCV(max_features=400).fit(X[:, :12], y)
     assert search.path_["n_features"][-1] == 11
+
+
+def test_many_splits_take_no_more_memory_than_their_training_sets() -> None:
+    """Thirty of them, in which hardly two rows lie alike: 22 MB of covariances, not 290."""
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    X = rng.standard_normal((400, 300))
+    X[:, :4] += 0.6 * y[:, None]
+    splits = RepeatedStratifiedKFold(n_splits=5, n_repeats=6, random_state=0)
+    tracemalloc.start()
+    search = GSVPSVMCV(max_features=6, cv=splits).fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100e6
+    expected = np.zeros(6)
+    for inside, outside in splits.split(X, y):
+        models = GSVPSVM(decision="discriminant").fit_path(X[inside], y[inside], range(1, 7))
+        expected += [1 - m.score(X[outside], y[outside]) for m in models.values()]
+    assert_allclose(search.path_["loss"], expected / 30, atol=0.01)  # limits are of all rows
 
 
 def test_noise_is_not_called_signal() -> None:

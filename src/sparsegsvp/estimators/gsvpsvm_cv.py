@@ -144,7 +144,8 @@ class GSVPSVMCV(PanelClassifier):
         table = self._of_size(1)._read(X, y, sample_weight)
         codes, weight, everything = table.codes, table.weight, table.covariances
         groups = groups.compute() if is_dask(groups) else groups
-        folds = list(_folds(self.cv, codes, weight, everything.marks(), groups, seed))
+        values = everything.row_values()
+        folds = list(_folds(self.cv, codes, weight, values, groups, seed))
         train = np.zeros((len(folds), len(codes)), dtype=bool)
         n_classes = len(table.classes)
         for mask, (inside, _) in zip(train, folds):
@@ -171,7 +172,7 @@ class GSVPSVMCV(PanelClassifier):
 
 
 def _folds(
-    cv: Any, codes: IntArray, weight: Array, marks: Array, groups: Any, seed: int
+    cv: Any, codes: IntArray, weight: Array, values: Array, groups: Any, seed: int
 ) -> Iterator[tuple[IntArray, IntArray]]:
     """Training and held-out rows of each fold, of rows that count."""
     counted = np.flatnonzero(weight > 0.0)
@@ -180,7 +181,7 @@ def _folds(
             yield np.intersect1d(inside, counted), np.intersect1d(outside, counted)
         return
     check_integer("cv", cv, least=2)
-    order = counted[np.lexsort((codes[counted], marks[counted]))]
+    order = counted[np.lexsort((codes[counted], values[counted]))]
     labels = codes[order]
     options: dict[str, Any] = {"shuffle": True, "random_state": seed}
     if groups is None:

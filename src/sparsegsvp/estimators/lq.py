@@ -151,8 +151,8 @@ class LqGSVPSVM(PanelClassifier):
             rows.take(panel), codes, weight, n_classes, size, center[place],
             np.cos(1.0 + place) / scale[place],
         )  # fmt: skip
-        n_samples = int(repetitions(weight).sum())
-        self._set_panel(order, data, n_samples, center, scale, None, normals)
+        times = int(repetitions(weight).sum())
+        self._set_panel(order, data, times, center, scale, None, normals)
         self.feature_order_ = order
         return self
 

@@ -104,7 +104,8 @@ class DaskRows(Rows):
         source = self._by_bands()
         from dask import delayed
 
-        shared = delayed((visit, merge, self._to_check()), pure=False, traverse=False)
+        name = None if self._checked else self.name
+        shared = delayed((visit, merge, name), pure=False, traverse=False)
         parts = [
             _task(
                 _reduce, shared, [array[rows] for array in per_row],
@@ -119,7 +120,7 @@ class DaskRows(Rows):
     def class_statistics(
         self, codes: IntArray, weight: Array, n_classes: int
     ) -> tuple[Array, Array]:
-        name = self._to_check()
+        name = None if self._checked else self.name
         columns = [
             _tree(
                 Spread.merged,
@@ -135,10 +136,6 @@ class DaskRows(Rows):
         total = np.where(parts[0].total > 0.0, parts[0].total, 1.0)[:, None]
         mean = np.concatenate([part.mean for part in parts], axis=1)
         return mean, np.concatenate([part.square for part in parts], axis=1) / total
-
-    def _to_check(self) -> str | None:
-        """What errors call the array, until its values were checked."""
-        return None if self._checked else self.name
 
     def _chunk(self, i: int, j: int) -> Any:
         """The chunk of band i and column chunk j, clipped where there are limits."""

@@ -221,30 +221,13 @@ def add_block(
     return moments if state is None else state + moments
 
 
-def row_marks(share: Array, means: Array, within: Array) -> tuple[Array, Array]:
-    """A centre and weights: ``(x - center) @ weights`` marks a row by its content.
-
-    Order and units of the columns change nothing. Given are class shares, means and the pooled
-    variances.
-    """
-    center = share @ means
-    apart = share @ (means - center) ** 2
-    varying, scale = standardisation(center, within + apart, True)
-    return center, np.where(varying, np.cos(100.0 * apart / scale**2) / scale, 0.0)
-
-
 class Sample(NamedTuple):
-    """Class moments of all rows, some rows with their classes and weights, and marks of all."""
+    """Class moments of all rows, and some of these with their classes and weights."""
 
     moments: ClassMoments
     columns: Array
     codes: IntArray
     weight: Array
-    marks: Array
-
-    def at(self, index: IntArray) -> Sample:
-        """The same of the features at ``index``."""
-        return self._replace(moments=self.moments.at(index), columns=self.columns[:, index])
 
 
 def sample_rows(
@@ -252,8 +235,8 @@ def sample_rows(
 ) -> Sample:
     """Read class moments and at most ``size`` rows in one pass.
 
-    A class has an even share of these, or all its rows where they are fewer. They go by their
-    marks ``(x - center) @ mix``, so by their content and not by their place.
+    A class has an even share of these, or all its rows where they are fewer. They go by the
+    product of ``x - center`` with ``mix``, so by their content and not by their place.
     """
     counts = np.bincount(codes[weight > 0.0], minlength=n_classes)
     quota, left = np.zeros(n_classes, dtype=int), size
@@ -262,27 +245,26 @@ def sample_rows(
         left -= quota[k]
 
     def chosen(parts: list[Any]) -> Any:
-        columns, code, w, mark = map(np.concatenate, zip(*parts))
-        order = np.lexsort((mark, (1e6 * mark) % 1.0, code))
+        columns, code, w = map(np.concatenate, zip(*parts))
+        value = np.round((columns - center) @ mix, 9)
+        order = np.lexsort((value, (1e6 * value) % 1.0, code))
         ranked = code[order]
         order = order[np.arange(len(order)) - np.searchsorted(ranked, ranked) < quota[ranked]]
-        return columns[order], code[order], w[order], mark[order]
+        return columns[order], code[order], w[order]
 
     def merge(a: Any, b: Any) -> Any:
         parts = a[1] + b[1]
         if sum(len(part[1]) for part in parts) > 2 * size:
             parts = [chosen(parts)]
-        return a[0] + b[0], parts, a[2] + b[2]
+        return a[0] + b[0], parts
 
     def visit(state: Any, block: Array, code: IntArray, w: Array) -> Any:
-        mark, there = np.round((block - center) @ mix, 9), (w > 0.0) & (size > 0)
-        part = block[there], code[there], w[there], mark[there]
-        new = add_block(None, block, code, w, n_classes), [part], [mark]
+        there = (w > 0.0) & (size > 0)
+        new = add_block(None, block, code, w, n_classes), [(block[there], code[there], w[there])]
         return new if state is None else merge(state, new)
 
-    moments, parts, marks = rows.reduce_rows(visit, merge, (codes, weight))
-    columns, code, w, _ = chosen(parts)
-    return Sample(moments, columns, code, w, np.concatenate(marks))
+    moments, parts = rows.reduce_rows(visit, merge, (codes, weight))
+    return Sample(moments, *chosen(parts))
 
 
 def standardisation(

@@ -212,8 +212,7 @@ def covariances_of(parts: Sequence[Part], n_classes: int, *, standardize: bool) 
     n = sum(part.rows.shape[0] for part in parts)
     m = parts[0].rows.shape[1]
     if m <= 200 or (m <= 1000 and n >= 10 * m):
-        moments = sum(class_moments(*part, n_classes) for part in parts)
-        assert isinstance(moments, ClassMoments)
+        moments = reduce(add, (class_moments(*part, n_classes) for part in parts))
         return CovariancesOfMoments(moments, standardize)
     return CovariancesOfRows(parts, n_classes, standardize)
 

@@ -24,14 +24,7 @@ from scipy.linalg import solve_triangular
 
 from .._typing import Array, BoolArray, IntArray
 from .._validate import check_integer, check_n_features
-from ..linalg.moments import (
-    ClassMoments,
-    Sample,
-    names_of,
-    row_marks,
-    sample_rows,
-    standardisation,
-)
+from ..linalg.moments import ClassMoments, Sample, names_of, sample_rows, standardisation
 from ..linalg.rows import BLOCK, Rows, read_classes, repetitions, spans
 from .penalties import penalty_factors
 from .quotient import LARGE_MEAN
@@ -90,8 +83,11 @@ class Covariances:
                 mean, variance = rows.corrected(mean, variance, codes, weight)
         self.rows, everything = rows, np.ones((1, max(n, n_classes)), dtype=bool)
         if m <= min(n - 1, _TALL, _KEPT // n_classes):
-            marks = row_marks(share, mean, share @ variance)
-            self._take(sample_rows(rows, codes, weight, n_classes, sample, *marks))
+            center = share @ mean  # rows go by features, whatever their order and units
+            apart = share @ (mean - center) ** 2
+            varying, scale = standardisation(center, share @ variance + apart, True)
+            mix = np.where(varying, np.cos(100.0 * apart / scale**2) / scale, 0.0)
+            self._take(sample_rows(rows, codes, weight, n_classes, sample, center, mix))
             self.n_samples = np.array([self._times.sum()])
             return
         self._set(everything[:, :n], codes, np.arange(n_classes), everything[:, :n_classes],
@@ -103,17 +99,17 @@ class Covariances:
         """One training set, from per-class moments without rows."""
         self, none = cls.__new__(cls), np.zeros((0, moments.n_features))
         self._scaled = standardize
-        self._take(Sample(moments, none, np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0)))
+        self._take(Sample(moments, none, np.zeros(0, dtype=np.intp), np.zeros(0)))
         return self
 
     def _take(self, data: Sample) -> None:
         """Take one training set from moments."""
         self._kept, moments = data, data.moments
-        total = moments.weights.sum()
-        self._full = moments.scatters.sum(axis=0)[None] / total
+        share = moments.weights[None] / moments.weights.sum()
+        self._full = moments.scatters.sum(axis=0)[None] / moments.weights.sum()
         within = np.maximum(np.diagonal(self._full, axis1=1, axis2=2), 0.0)
-        share, counts = moments.weights[None] / total, np.array([moments.counts.sum()])
-        self._standardize(share, counts, moments.means[None], within, self._scaled)
+        counts = np.array([moments.counts.sum()])
+        self._standardize(share, counts, moments.means[None], within)
         self._unit = self.inverse[0]
 
     def folds(self, train: BoolArray) -> Covariances:
@@ -157,7 +153,7 @@ class Covariances:
             # what cancels but for rounding is nothing
             within[s] = np.where(np.diagonal(scatter[s]) > 1e-13 * raw, np.diagonal(scatter[s]), 0)
             size = np.abs(self._pilot).max(axis=0)
-        self._standardize(share, train @ self._times, means, within, self._scaled, size)
+        self._standardize(share, train @ self._times, means, within, size)
         self._full, self._raw_means = scatter, means
         self.weight = train * weight
         self.weight /= self.weight.sum(axis=1, keepdims=True)
@@ -168,20 +164,14 @@ class Covariances:
         self._ahead: dict[tuple[int, int], Array] = {}
 
     def _standardize(
-        self,
-        share: Array,
-        n_samples: Array,
-        means: Array,
-        within: Array,
-        standardize: bool,
-        size: Any = 0.0,
+        self, share: Array, n_samples: Array, means: Array, within: Array, size: Any = 0.0
     ) -> None:
         """Take raw class means and pooled variances; ``size`` as in `standardisation`."""
         self.share, self.n_samples = share, n_samples
         self.center = np.einsum("sk,skm->sm", share, means)
         apart = means - self.center[:, None]
         total = within + np.einsum("sk,skm->sm", share, apart**2)
-        self.varying, self.scale = standardisation(self.center, total, standardize, size)
+        self.varying, self.scale = standardisation(self.center, total, self._scaled, size)
         self.inverse = np.where(self.varying, 1.0 / self.scale, 0.0)
         self.means, self.within = apart * self.inverse[:, None], within * self.inverse**2
 
@@ -190,17 +180,20 @@ class Covariances:
     ) -> tuple[Array, Array]:
         """Means of cells and each set's products about the first class means, from one pass."""
         patterns, of_pattern = np.unique(inside, axis=1, return_inverse=True)
-        of_pattern, centers = of_pattern.reshape(-1), self._pilot[of_class]
+        groups = of_pattern.reshape(-1) == np.arange(patterns.shape[1])[:, None]
+        if len(groups) > len(inside):  # of many splits, rows are in more patterns than sets
+            patterns, groups = np.eye(len(inside), dtype=bool), inside
+        centers = self._pilot[of_class]
 
         def visit(state: Any, block: Array, cell: IntArray, w: Array) -> tuple[Array, Array]:
             m = block.shape[1]
-            sums, products = state or (np.zeros_like(centers), np.zeros((patterns.shape[1], m, m)))
+            sums, products = state or (np.zeros_like(centers), np.zeros((len(groups), m, m)))
             centred, member = block - centers[cell], np.zeros((len(centers), len(cell)))
             member[cell, np.arange(len(cell))] = w
             sums += member @ centred
             centred *= np.sqrt(w)[:, None]
-            for p, product in enumerate(products):
-                part = centred[of_pattern[cell] == p]
+            for group, product in zip(groups, products):
+                part = centred[group[cell]]
                 product += part.T @ part  # a matrix with itself: symmetric to the last bit
             return sums, products
 
@@ -286,20 +279,19 @@ class Covariances:
             gram += block @ block.T
         return gram
 
-    def marks(self) -> Array:
+    def row_values(self) -> Array:
         """A number of each row by its content, whatever the order and units of the columns."""
-        if self._kept is not None:
-            return self._kept.marks
-        units = self.within[0] * self.scale[0] ** 2
-        center, mix = row_marks(self.share[0], self._raw_means[0], units)
-        return np.round(self.rows.dot(mix, exact=True) - mix @ center, 9)
+        weights = np.cos(100.0 * (self.share[0] @ self.means[0] ** 2)) * self.inverse[0]
+        value = self.rows.dot(weights, exact=True) - weights @ self.center[0]
+        return np.round(value / (np.abs(value).max() or 1.0), 11)
 
     def panel(self, order: IntArray) -> Sample:
         """Class moments of features, sorted, and rows to fit a decision to."""
         place = np.argsort(order)
         panel = order[place]
         if self._kept is not None:
-            return self._kept.at(panel)
+            columns, moments = self._kept.columns[:, panel], self._kept.moments.at(panel)
+            return self._kept._replace(columns=columns, moments=moments)
         return sample_rows(
             self.rows.take(panel), self.codes, self._sample_weight, len(self._pilot), self._sample,
             self.center[0, panel], np.cos(1.0 + place) * self.inverse[0, panel],
