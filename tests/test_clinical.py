@@ -1,11 +1,15 @@
 """Probabilities: priors, calibration, predictive values, thresholds and net benefit."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.special import expit, logit
+from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
 
 from sparsegsvp.metrics import (
+    Interval,
     calibration_curve,
     calibration_line,
     decision_curve,
@@ -101,22 +105,22 @@ def test_calibration_curve_counts_every_sample_once(cohort):
 
 
 def test_predictive_values_are_the_shares_of_a_table():
-    rates = [exact_interval(40, 50, level=0.95**0.5), exact_interval(120, 150, level=0.95**0.5)]
-    found = predictive_values(*rates, 50 / 200)
+    found = predictive_values(exact_interval(40, 50), exact_interval(120, 150), 50 / 200)
     assert found["ppv"].value == pytest.approx(40 / 70)
     assert found["npv"].value == pytest.approx(120 / 130)
-    assert found["ppv"].level == pytest.approx(0.95)
+    assert found["ppv"].level == 0.95
 
 
-def test_predictive_values_cover_and_vanish_with_the_calls():
-    rng = np.random.default_rng(4)
-    truth = 0.1 * 0.8 / (0.1 * 0.8 + 0.9 * 0.1)
-    held = []
-    for s, c in zip(rng.binomial(40, 0.8, 300), rng.binomial(60, 0.9, 300)):
-        rates = [exact_interval(s, 40, level=0.95**0.5), exact_interval(c, 60, level=0.95**0.5)]
-        ppv = predictive_values(*rates, 0.1)["ppv"]
-        held.append(ppv.low <= truth <= ppv.high)
-    assert np.mean(held) >= 0.95
+@pytest.mark.parametrize("n_zeros", [10, 90])
+@pytest.mark.parametrize("s, c", [(0.6, 0.6), (0.9, 0.95), (0.7, 0.99)])
+def test_predictive_values_cover_and_vanish_with_the_calls(s, c, n_zeros):
+    truth, held = 0.1 * s / (0.1 * s + 0.9 * (1 - c)), 0.0
+    ones, zeros = ([exact_interval(k, n) for k in range(n + 1)] for n in (10, n_zeros))
+    for i, j in product(range(11), range(n_zeros + 1)):
+        ppv = predictive_values(ones[i], zeros[j], 0.1).get("ppv", Interval(0.5, 0.0, 1.0))
+        chance = binom.pmf(i, 10, s) * binom.pmf(j, n_zeros, c)
+        held += chance * (ppv.low <= truth <= ppv.high)
+    assert held >= 0.95
     none = predictive_values(exact_interval(0, 9), exact_interval(9, 9), 0.5)
     assert set(none) == {"npv"}
 
