@@ -106,7 +106,11 @@ def stability_word(document: Part) -> str:
     """Say what panel other samples would give, by Nogueira's index."""
     index = document["stability"]["index"]
     if index < POOR:
-        return "these features among others" if comes_back(document) else "mostly other features"
+        if comes_back(document):
+            return "these features among others"
+        again = [(row["with_stand_ins"] or 0.0) >= 0.5 for row in document["panel"]]
+        most = sum(again) > len(again) / 2
+        return "some of these features among others" if most else "mostly other features"
     return "much the same panel" if index > EXCELLENT else "partly other features"
 
 
