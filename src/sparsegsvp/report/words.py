@@ -234,7 +234,7 @@ def comparison_words(found: Part) -> dict[str, Any]:
         f"{plural(best['size'], 'feature')}: balanced accuracy "
         f"{number(best['balanced_accuracy'])} (interval {range_words(best)}); the panels named "
         f"here lie within one standard error of it{control}.",
-        "The best of many is flattered by being picked: estimate the one you choose on folds of "
+        "The best of many looks better than it is: estimate the one you choose on folds of "
         "another seed or on other samples.",
     ]
     return {"headline": headline, "sentences": sentences}
