@@ -9,7 +9,7 @@ WORKERS ?= auto
 # leaves no process waiting for another.
 SHARED := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-kernel coverage lint bench docs clean
+.PHONY: demo test test-kernel coverage lint bench docs shots clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -54,6 +54,10 @@ docs: $(VENV)/.installed-docs
 	rm -rf docs/generated docs/_build/html
 	OMP_NUM_THREADS=1 MPLBACKEND=agg $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "The site: $(abspath docs/_build/html/index.html)"
+
+# The pictures of page and app, by chromium.
+shots: $(VENV)/.installed-test
+	OMP_NUM_THREADS=1 $(BIN)/python docs/shots.py
 
 clean:
 	rm -rf $(VENV) $(OUT) build dist docs/_build docs/gallery docs/generated .pytest_cache .mypy_cache .ruff_cache

@@ -72,6 +72,7 @@ def test_every_kind_of_run_has_a_page(documents, page_of, case):
     assert not re.search(r"\bNone\b(?! of| was)|\bnan\b", read.text)
     hero = next(a["class"] for tag, a in read.elements if a.get("id") == "answer")
     assert hero == f"hero {document['verdict']['answer']}"
+    assert ".hero.weak, .hero.inconclusive { --mood: var(--warm); }" in page  # amber
 
 
 @pytest.mark.parametrize("case", fakes.CASES)

@@ -82,10 +82,14 @@ def test_reasons_for_doubt_come_from_flags_table_and_panel(documents):
     )
     evaluation.stability.index = 0.2
     steady = build_document(table, evaluation)  # the panel comes back, with others beside it
-    assert "these features among others" in steady["verdict"]["sentences"][1]
+    assert "would give these features among others" in steady["verdict"]["sentences"][1]
     assert "unstable" not in [notice["code"] for notice in steady["notices"]]
-    evaluation.stability.share = 0.5
+    evaluation.stability.share = 0.6
     document = build_document(table, evaluation, notices=[Notice("steered", "note", "By request.")])
+    assert "some of these features among others" in document["verdict"]["sentences"][1]
+    evaluation.stability.share = 0.45
+    fewer = build_document(table, evaluation)["verdict"]["sentences"]
+    assert "mostly other features" in fewer[1]
     said = {notice["code"]: notice["text"] for notice in document["notices"]}
     assert {"raw", "repeats", "sizes", "fits", "new batch", "few", "imbalance", "missing",
             "unstable", "steered"} <= said.keys()  # fmt: skip

@@ -85,8 +85,7 @@ def _ask_for_target(name: str, path: Path, given: Mapping[str, Any], screen: Scr
 def select(table: TablePath, **given: Any) -> None:
     """Select a panel, estimate it honestly, and write a report.
 
-    Writes index.html, results.json, panel.csv, ladder.csv, predictions.csv, model.skops and more
-    into DIR, all of them or none.
+    Writes a page, its numbers, tables and the model into DIR, all of them or none.
     """
     with Screen() as screen:
         if given["target"] is None:

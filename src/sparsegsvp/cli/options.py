@@ -120,8 +120,8 @@ OPTIONS = {
                "instead of the class? May be repeated.", SAMPLES, many=True, metavar="COLUMN"),
         Option("adjust", "Adjust for", "Age, sex and the like, in the decision in every fold: what "
                "does the panel add to them?", SAMPLES, many=True, metavar="COLUMNS"),
-        Option("panel", "Another panel to score", "Score this panel too, on the same folds. Its "
-               "score flatters if it was chosen with these samples.", SAMPLES, many=True,
+        Option("panel", "Another panel to score", "Score this panel too, on the same folds: too "
+               "high a score if it was chosen with these samples.", SAMPLES, many=True,
                metavar="NAMES"),
         Option("test", "Another cohort", "An independent cohort to score.", SAMPLES, Path,
                metavar="FILE"),

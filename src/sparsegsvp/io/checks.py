@@ -69,7 +69,7 @@ NOTICES: dict[str, tuple[Severity, str, str, str]] = {
         "in their place, such as half of the limit of detection."),
     "codes": ("serious", "na", "Treat {name} as missing",
         "{text} in {where} lies far from all other values, as codes for missing values do. If it "
-        "is one, name it with the option na: as a number it decides everything."),
+        "is one, name it as such: taken for a number it decides everything."),
     "raw": ("caution", "log2", "Take logarithms",
         "The values reach {high:,.0f} and differ by orders of magnitude, as raw intensities and "
         "counts do. On that scale a few large values decide everything: take logarithms first, "

@@ -209,6 +209,8 @@ def order_of_classes(shares: Float64Array) -> list[int]:
 
 def roc_curves(samples: Samples, predictions: Any) -> list[Part]:
     """The ROC curve of each of a few classes against the rest, averaged over the folds."""
+    from sklearn.metrics import roc_curve
+
     names = [f"decision_{label}" for label in samples.classes]
     if len(names) > MANY_CLASSES or not all(name in predictions for name in names):
         return []
@@ -218,20 +220,12 @@ def roc_curves(samples: Samples, predictions: Any) -> list[Part]:
         scores, mine = np.asarray(predictions[name], dtype=float), truth == label
         parts = [(mine[rows], scores[rows]) for rows in folds if 0 < mine[rows].mean() < 1]
         if parts:
-            rates = np.mean([_true_positives(*part) for part in parts], axis=0)
+            rates = np.mean([np.interp(_GRID, *roc_curve(*part)[:2]) for part in parts], axis=0)
             rates[0] = 0.0
             auc = float(np.mean([area_and_variance(*part)[0] for part in parts]))
             fpr, tpr = _GRID.tolist(), np.round(rates, 5).tolist()
             curves.append({"label": label, "fpr": fpr, "tpr": tpr, "area": auc})
     return curves
-
-
-def _true_positives(positive: NDArray[np.bool_], score: Float64Array) -> Float64Array:
-    """True positive rates at the false positive rates of the grid."""
-    order = np.argsort(-score, kind="stable")
-    last = np.append(np.diff(score[order]) != 0, True)  # of equal scores
-    hits, alarms = (np.cumsum(part[order])[last] for part in (positive, ~positive))
-    return np.interp(_GRID, np.append(0, alarms / alarms[-1]), np.append(0, hits / hits[-1]))
 
 
 def _rounded(value: float | None, digits: int) -> float | None:

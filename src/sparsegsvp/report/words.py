@@ -106,7 +106,11 @@ def stability_word(document: Part) -> str:
     """Say what panel other samples would give, by Nogueira's index."""
     index = document["stability"]["index"]
     if index < POOR:
-        return "these features among others" if comes_back(document) else "mostly other features"
+        if comes_back(document):
+            return "these features among others"
+        again = [(row["with_stand_ins"] or 0.0) >= 0.5 for row in document["panel"]]
+        most = sum(again) > len(again) / 2
+        return "some of these features among others" if most else "mostly other features"
     return "much the same panel" if index > EXCELLENT else "partly other features"
 
 
@@ -230,7 +234,7 @@ def comparison_words(found: Part) -> dict[str, Any]:
         f"{plural(best['size'], 'feature')}: balanced accuracy "
         f"{number(best['balanced_accuracy'])} (interval {range_words(best)}); the panels named "
         f"here lie within one standard error of it{control}.",
-        "The best of many is flattered by being picked: estimate the one you choose on folds of "
+        "The best of many looks better than it is: estimate the one you choose on folds of "
         "another seed or on other samples.",
     ]
     return {"headline": headline, "sentences": sentences}

@@ -288,9 +288,9 @@ function finished(run) {
   const s = run.summary, at = "/runs/" + run.id;
   show("finished", run.name);
   byId("source").textContent = s.headline;
-  // the panel of the run itself may lie between two sizes of the ladder
+  // the run itself, whose folds chose their sizes, has the place of the size that it chose
   const own = { size: s.panel.length, score: s.score, chosen: true };
-  const ladder = s.ladder.some((rung) => rung.chosen) ? s.ladder : [...s.ladder, own].sort((a, b) => a.size - b.size);
+  const ladder = [...s.ladder.filter((rung) => !rung.chosen), own].sort((a, b) => a.size - b.size);
   let size = null;
   const choose = (rung) => {
     size = rung.chosen ? null : rung.size;
