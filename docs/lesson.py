@@ -189,7 +189,7 @@ def closed_form() -> Sheet:
     sizes = np.arange(1, 16)
     right = Chart(
         Axis(0.5, 15.5, "features in the panel"),
-        Axis(0, 1.02, grid=True),
+        Axis(0.6, 1.0, grid=True),
         "a panel as it grows",
         420,
         280,

@@ -126,22 +126,23 @@ def test_the_two_rows_that_no_rounding_changes(method: str) -> None:
     assert any(result["converged"]) and result["free"]["elbows"] != published["elbows"]
 
 
-def nearly_the_start(
-    data: Dataset, key: str, method: str, n_starts: int, max_iter: int, rounding: float = 1e-9
-) -> list[list[PGDResult]]:
-    """Both planes of a row from starts that differ by rounding; the stopping rule is off."""
+def perturbed(
+    data: Dataset, key: str, method: str, plane: int, *, n: int, noise: float, after: int, more: int
+) -> list[PGDResult]:
+    """One plane of a row, n times, changed a little after so many iterations; no stopping rule."""
     X, y = STUDIES[key].split_of(data).train
     spread = X.std(axis=0)
     varies = spread > 0.0
     Z = (X - X.mean(axis=0)) / np.where(varies, spread, 1.0)
-    model, rng = STUDIES[key].model(method, max_iter=max_iter, tol=0.0), np.random.default_rng(0)
-    planes = [
-        replace(plane, start=plane.start * (1 + rounding * rng.standard_normal(plane.start.size)))
-        for plane in model._planes(varies)
-        for _ in range(n_starts)
-    ]
-    results = pgd_planes(Z[y == 0], Z[y == 1], planes)
-    return [results[:n_starts], results[n_starts:]]
+    A, B = Z[y == 0], Z[y == 1]
+    model, rng = STUDIES[key].model(method, tol=0.0), np.random.default_rng(0)
+    given = model._planes(varies)[plane]
+    if after:
+        result = pgd_planes(A, B, [replace(given, max_iter=after)])[0]
+        given = replace(given, start=np.append(result.w, result.b))
+    factors = 1 + noise * rng.standard_normal((n, given.start.size))
+    starts = [replace(given, start=given.start * row, max_iter=more) for row in factors]
+    return pgd_planes(A, B, starts)
 
 
 def test_breast_at_q_1_ends_in_one_of_two_cycles() -> None:
@@ -155,26 +156,32 @@ def test_breast_at_q_1_ends_in_one_of_two_cycles() -> None:
     cycle = result["cycles"][1]
     assert 100 < cycle["since"] < 9_000 and cycle["elbows"][0] == result["elbows"][1]
     assert not np.allclose(*cycle["sizes"], rtol=1e-3)
-    elbows: dict[tuple[float, ...], set[int]] = {}
-    for plane in nearly_the_start(data, "breast", "q=1", 24, 10_000)[1]:
-        assert plane.history.cycle is not None
-        values = tuple(np.sort(plane.history.objective[-2:]).round(5).tolist())
-        elbows.setdefault(values, set()).add(elbow_features(plane.w).size)
-    assert elbows == {(0.19701, 0.34575): {3, 4}, (0.25465, 0.37365): {3}}
-    assert set(cycle["elbows"]) in elbows.values()
+    elbows: dict[tuple[float, ...], list[int]] = {}
+    for end in perturbed(data, "breast", "q=1", 1, n=24, noise=1e-9, after=0, more=5_000):
+        if end.history.cycle is not None:  # nearly all have got there by now
+            values = tuple(np.sort(end.history.objective[-2:]).round(5).tolist())
+            elbows.setdefault(values, []).append(elbow_features(end.w).size)
+    assert sum(map(len, elbows.values())) >= 20
+    ends = {values: set(found) for values, found in elbows.items()}
+    assert ends == {(0.19701, 0.34575): {3, 4}, (0.25465, 0.37365): {3}}
+    assert set(cycle["elbows"]) in ends.values()
 
 
 @needs_data
 def test_ovarian_at_q_01_selects_two_of_a_plane_but_not_the_same_two() -> None:
-    """On the recovered split, at 1,500 of 10,000 iterations; the rest is rounding."""
+    """On the recovered split, at 800 of 10,000 iterations.
+
+    The shared values are the authors' to about the sixth digit: that much is changed, once.
+    """
     data = load_ovarian(order="authors")
     published = STUDIES["ovarian"].methods["q=0.1"]
     listed = set(re.findall(r"MZ[\d.]+", published["notebook"]["features"]))
     assert len(listed) == 3 and published["elbows"] == [2, 2]
-    first, second = nearly_the_start(data, "ovarian", "q=0.1", 4, 1_500)
-    panels = [frozenset(data.feature_names[elbow_features(plane.w)]) for plane in first + second]
+    ends = perturbed(data, "ovarian", "q=0.1", 0, n=5, noise=1e-6, after=500, more=300)
+    panels = [frozenset(data.feature_names[elbow_features(end.w)]) for end in ends]
     assert 2 in map(len, panels) and len(set(panels)) > 2
-    assert listed & frozenset.union(*panels)  # of 15,154
+    near = {"MZ244.95245", "MZ245.24466"}  # one of the listed and the bin beside it, of 15,154
+    assert listed & near and all(panel & near for panel in panels)
 
 
 def test_the_printed_step_does_not_give_the_published_row() -> None:
@@ -195,7 +202,7 @@ def test_selectors_put_a_feature_that_tells_the_class_first(name: str) -> None:
 
 def test_a_search_goes_on_without_settings_whose_iterate_vanishes(monkeypatch) -> None:
     data, breast = load_breast_cancer(), STUDIES["breast"]
-    given = {"method": "l1", "seed": 3, "max_iter": 30}
+    given = {"method": "l1", "seed": 3, "max_iter": 10}
     whole = search(data, "breast", **given)
     assert whole["tried"] == 6 * 20 and 1 <= whole["tied"] <= 120
     # all but the last pair of deltas are far too large for any step

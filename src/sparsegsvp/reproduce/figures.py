@@ -111,6 +111,7 @@ def sorted_weights(study: Study, plan: Plan, fits: Fits, results: Results) -> It
         most = int(min(len(fit["sorted"][0]), max(30, 4 * min(max(fit["elbows"]), 100))))
         table = {of: curve[:most] for of, curve in zip(study.classes, fit["sorted"])}
         y = Axis(-0.03, 1.08, "|w| / largest", grid=True)
+        title = f"{title}: elbows {fit['elbows'][0]}, {fit['elbows'][1]}"
         chart = _chart(title, Axis(0, most + 1, "rank"), y, (340, 240), table)
         for k, ((of, curve), elbow) in enumerate(zip(table.items(), fit["elbows"])):
             chart.line(range(1, most + 1), curve, f"series s{_CLASSES[k]}", label=of)
@@ -178,10 +179,8 @@ def pca(study: Study, data: Dataset, fits: Fits, results: Results) -> Iterator[C
     """Samples by two principal components: as the authors drew them above, corrected below."""
     (X, y), (X_other, y_other), _ = study.split_of(data)
     classes, train = np.append(y, y_other), np.arange(len(y) + len(y_other)) < len(y)
-    panels: dict[str, Sequence[int]] = {"all features": range(X.shape[1])}
-    panels |= {
-        name: sorted({*fit["features"][0], *fit["features"][1]}) for name, fit in fits.items()
-    }
+    panels: dict[str, Sequence[int]] = {"all": range(X.shape[1])}
+    panels |= {name: sorted({f for k in fit["features"] for f in k}) for name, fit in fits.items()}
     panels["GSVPSVMCV"] = results["own"]["GSVPSVMCV"]["panel"]
     for version, (name, panel) in product(("as drawn", "corrected"), panels.items()):
         scaler = StandardScaler().fit(X[:, panel])
