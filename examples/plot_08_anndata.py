@@ -47,7 +47,9 @@ _ = fig.colorbar(dots, label="mean value")
 
 # %%
 # That was the choice. The estimate comes from donors that took no part in it: in each of four folds
-# two donors are held out, and the genes are chosen anew from the others.
+# two donors are held out, and genes are chosen anew from the others, by ``GSVPSVM``, the engine of
+# ``select_markers``. ``select_panel(adata, target="cell_type", groups="donor")`` does the same and
+# writes a page.
 types, donors = (adata.obs[name].to_numpy() for name in ("cell_type", "donor"))
 result = nested_evaluate(
     GSVPSVM(n_features=15), adata.X, types, groups=donors, sizes=(2, 4, 8, 15),

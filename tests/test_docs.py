@@ -94,7 +94,8 @@ def files(tmp_path_factory) -> Path:
     subtype = np.array(["basal", "luminal", "normal"])[np.arange(len(table)) % 3]
     shifted = genes + 2.0 * (subtype[:, None] == "basal") * (np.arange(genes.shape[1]) < 2)
     shifted.assign(subtype=subtype).to_csv(folder / "subtypes.csv", index=False)
-    cells = anndata.AnnData(genes.to_numpy(), obs={"cell_type": list(table["diagnosis"])})
+    obs = {"cell_type": list(table["diagnosis"]), "donor": patients}
+    cells = anndata.AnnData(genes.to_numpy(), obs=obs)
     cells.layers["lognorm"] = cells.X
     cells.write_h5ad(folder / "cells.h5ad")
     (folder / "cohort.parquet").mkdir()
