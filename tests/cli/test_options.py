@@ -16,7 +16,6 @@ from sparsegsvp.cli.app import app
 from sparsegsvp.cli.options import COMMANDS, OPTIONS, RARE, command_line, flag, options_of
 from sparsegsvp.io import read_table
 
-
 PARSERS = get_command(app).commands
 
 
