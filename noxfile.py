@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -136,6 +137,7 @@ sparsegsvp.datasets.load_breast_cancer()""", external=True)  # fmt: skip
 def docs(session: nox.Session) -> None:
     """The site, gallery included; a warning is an error."""
     session.install("-e", ".[docs]")
+    shutil.rmtree(ROOT / "docs" / "generated", ignore_errors=True)  # of names that are gone
     session.run(
         "python", "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs",
         str(Path(session.create_tmp()).resolve() / "html"),

@@ -99,7 +99,7 @@ def select_markers(
     known = labels.notna().to_numpy()
     batch = None if batch_key is None else _column(adata, batch_key, "batch_key")
     if batch is not None:
-        known &= batch.notna().to_numpy()
+        known = known & batch.notna().to_numpy()
         batch = batch[known].astype(str)
     labels = labels[known].astype(str)
     if not known.all():

@@ -440,7 +440,7 @@ class Page:
 
         # a part of the page that is renewed between finding and reading it is looked for again
         waiting = WebDriverWait(
-            self.browser, LONG, ignored_exceptions=[StaleElementReferenceException]
+            self.browser, LONG, 0.1, ignored_exceptions=[StaleElementReferenceException]
         )
         return waiting.until(lambda _: condition())
 

@@ -16,12 +16,14 @@ from sparsegsvp.cli.app import app
 from sparsegsvp.cli.options import COMMANDS, OPTIONS, RARE, command_line, flag, options_of
 from sparsegsvp.io import read_table
 
+PARSERS = get_command(app).commands
+
 
 def parsed(words):
     """The options that a command would be called with, those of ``--set`` read."""
     from sparsegsvp.cli.options import _settings
 
-    command = get_command(app).commands[words[0]]
+    command = PARSERS[words[0]]
     context = command.make_context(words[0], list(words[1:]))
     found = {n: list(v) or None if isinstance(v, tuple) else v for n, v in context.params.items()}
     rare = {item.name: item for item in options_of(words[0]) if item.section == RARE}
@@ -29,9 +31,8 @@ def parsed(words):
 
 
 def test_there_are_few_and_the_everyday_ones_come_first(kit):
-    commands = get_command(app).commands
-    assert list(commands) == ["select", "predict", "compare", "reproduce", "demo", "app"]
-    flags = [p for p in commands["select"].params if p.param_type_name == "option"]
+    assert list(PARSERS) == ["select", "predict", "compare", "reproduce", "demo", "app"]
+    flags = [p for p in PARSERS["select"].params if p.param_type_name == "option"]
     assert len(flags) + 1 <= 24  # and --help
     shown = kit.run("select", "--help").stdout
     order = ["--target", "--n-features", "--must", "--out", "--group", "--labels", "--seed"]

@@ -34,10 +34,18 @@ def test_the_snippets_of_the_paper_run(capsys) -> None:
     assert elbows[-2:] == ["[5 3]", "[5 4]"]  # the step that was run, the step that is printed
 
 
-def test_the_snippet_of_choosing_shows_the_cycle(capsys) -> None:
+def test_the_snippet_of_choosing_prints_its_table(capsys) -> None:
     names = _run("choosing.md")
-    assert names["model"].cycles_.tolist()[0] == -1 < names["model"].cycles_[1]
-    assert "2-cycle" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert printed.count("\n") == 12
+    for row in (
+        "[756, 10000] | [-1, 2478] | [4, 4] | 0.945 | 0.977",
+        "[90, 163] | [-1, -1] | [5, 3]",
+    ):
+        assert row in printed  # as published, on every processor
+    model, warned = names["runs"][6]  # q = 1
+    assert model.cycles_.tolist()[0] == -1 < model.cycles_[1]
+    assert any("2-cycle" in text for text in warned)
 
 
 def test_the_pictures_of_the_lesson_are_there() -> None:

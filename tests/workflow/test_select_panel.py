@@ -114,23 +114,24 @@ def test_the_same_bytes_with_two_processes_and_the_same_numbers_in_any_order(
 
 
 def test_any_input_gives_the_same_panel(frame, tmp_path):
+    quick = {**ONCE, "fast": True}  # five pairs of half samples
     X, y = frame.drop(columns="class"), frame["class"]
     frame.to_csv(tmp_path / "a.csv", index=False)
     frame.to_parquet(tmp_path / "a.parquet", index=False)
-    expected = select_panel(frame, target="class", **ONCE)
+    expected = select_panel(frame, target="class", **quick)
     names = list(X.columns)
     others = [
-        select_panel(X, y, **ONCE),
-        select_panel(X.to_numpy(), y.to_numpy(), feature_names=names, **ONCE),
-        select_panel(sparse.csr_array(X.to_numpy()), y.to_numpy(), feature_names=names, **ONCE),
-        select_panel(make_table(frame, target="class"), **ONCE),
-        select_panel(tmp_path / "a.csv", target="class", **ONCE),
-        select_panel(tmp_path / "a.parquet", target="class", **ONCE),
+        select_panel(X, y, **quick),
+        select_panel(X.to_numpy(), y.to_numpy(), feature_names=names, **quick),
+        select_panel(sparse.csr_array(X.to_numpy()), y.to_numpy(), feature_names=names, **quick),
+        select_panel(make_table(frame, target="class"), **quick),
+        select_panel(tmp_path / "a.csv", target="class", **quick),
+        select_panel(tmp_path / "a.parquet", target="class", **quick),
     ]
     anndata = pytest.importorskip("anndata")
     obs = pd.DataFrame({"class": y.to_numpy()}, index=[f"s{i}" for i in range(len(y))])
     data = anndata.AnnData(X.to_numpy(), obs=obs, var=pd.DataFrame(index=names))
-    others.append(select_panel(data, target="class", **ONCE))
+    others.append(select_panel(data, target="class", **quick))
     value = expected.evaluation.scores["balanced_accuracy"].value
     for other in others:
         assert list(other.panel.index) == list(expected.panel.index)
