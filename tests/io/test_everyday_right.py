@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sparsegsvp.io import InputError, find_targets, guess_positive, make_table, read_table
+from sparsegsvp.cli.preview import find_targets
+from sparsegsvp.io import InputError, guess_positive, make_table, read_table
 
 
 def write(path, text, encoding="utf-8"):

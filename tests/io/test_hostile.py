@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sparsegsvp.io import InputError, preview_table, read_table
+from sparsegsvp.cli.preview import preview_table
+from sparsegsvp.io import InputError, read_table
 
 
 def refusal(path, **options) -> str:

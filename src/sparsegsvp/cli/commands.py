@@ -66,7 +66,7 @@ def _read(path: Path, given: Mapping[str, Any], screen: Screen) -> Table:
 
 def _ask_for_target(name: str, path: Path, given: Mapping[str, Any], screen: Screen) -> None:
     """Show which columns may hold the classes, with the command for each, and end."""
-    from ..io import find_targets
+    from .preview import find_targets
 
     with screen.stage(f"reading {path.name}"):
         candidates = find_targets(path, **_chosen(given, (*_OPENING, "labels", "on")))

@@ -31,7 +31,7 @@ _INNER = {
     "files": ("prepare_output", "whole_folder", "write_atomic"),
     "formats": ("workbook",),
     "roles": ("guess_positive",),
-    "table": ("check_cohort", "find_targets", "known_labels", "preview_table"),
+    "table": ("check_cohort", "known_labels"),
     "text": ("csv_text", "harmless", "listed_names"),
 }
 __all__ = sorted(name for names in _MODULES.values() for name in names)
