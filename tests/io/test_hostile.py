@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from sparsegsvp.cli.preview import preview_table
-from sparsegsvp.io import InputError, read_table
+from sparsegsvp.io import InputError, load_model, read_table
 
 
 def refusal(path, **options) -> str:
@@ -140,6 +140,12 @@ ATTACK = Path(os.environ.get("SPARSEGSVP_DATA") or "/nowhere").parent / "finding
 )  # fmt: skip
 def test_files_of_the_hostile_trial(name, expected):
     assert expected in refusal(ATTACK / name, target="class")
+
+
+@pytest.mark.skipif(not ATTACK.is_dir(), reason="the files of the hostile trial are not here")
+def test_a_model_of_another_version_is_refused():
+    with pytest.raises(InputError, match=r"model of another version of sparsegsvp; fit it again"):
+        load_model(ATTACK / "model.skops")
 
 
 @pytest.mark.skipif(not ATTACK.is_dir(), reason="the files of the hostile trial are not here")
