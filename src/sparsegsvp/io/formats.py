@@ -20,7 +20,17 @@ from typing import Any
 
 from .._notices import Action, Notice
 from .cells import Codes, as_label, spelling_key
-from .errors import InputError, guarded, listed, locating, need, option, quote, suggestion
+from .errors import (
+    InputError,
+    guarded,
+    listed,
+    locating,
+    need,
+    one_line,
+    option,
+    quote,
+    suggestion,
+)
 from .frame import Frame, Labels, collect, from_anndata, from_pandas, refuse_duplicates
 from .geo import is_series_matrix, read_series_matrix
 from .text import UNPACKED_BYTES, ReadOptions, Rows, open_delimited, shown_name, skip_titles
@@ -277,21 +287,21 @@ FORMATS = (
 
 
 _SAVED = re.compile(rb"(<dcterms:modified[^>]*>)[^<]*")  # when, as openpyxl writes it
-# Characters that XML cannot hold.
-_UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def workbook(sheets: Mapping[str, tuple[Sequence[str], Sequence[Sequence[Any]]]]) -> bytes:
     """Return an .xlsx file of (header, rows) by name: the same bytes every time, no formulas."""
-    openpyxl = need("openpyxl", "cli")
-    book = openpyxl.Workbook(write_only=True)
-    book.properties.created = book.properties.modified = datetime.datetime(1980, 1, 1)
+    book = need("openpyxl", "cli").Workbook()
+    book.remove(book.active)
+    book.properties.created = datetime.datetime(1980, 1, 1)
     for name, (header, rows) in sheets.items():
         page = book.create_sheet(name)
-        page.freeze_panes = "A2"
-        page.column_dimensions["A"].width = 32
+        page.freeze_panes, page.column_dimensions["A"].width = "A2", 32
         for row in (header, *rows):
-            page.append([_written_cell(page, cell) for cell in row])
+            cells = [one_line(cell) if isinstance(cell, str) else cell for cell in row]
+            page.append([None if c in (math.inf, -math.inf) or c != c else c for c in cells])
+        for cell in (cell for row in page.iter_rows() for cell in row):
+            cell.data_type = "s" if cell.data_type == "f" else cell.data_type
     written, content = io.BytesIO(), io.BytesIO()
     book.save(written)
     with zipfile.ZipFile(written) as source, zipfile.ZipFile(content, "w") as target:
@@ -299,13 +309,3 @@ def workbook(sheets: Mapping[str, tuple[Sequence[str], Sequence[Sequence[Any]]]]
             data = _SAVED.sub(rb"\g<1>1980-01-01T00:00:00Z", source.read(entry))
             target.writestr(zipfile.ZipInfo(entry.filename), data, zipfile.ZIP_DEFLATED)  # of 1980
     return content.getvalue()
-
-
-def _written_cell(page: Any, value: Any) -> Any:
-    if isinstance(value, str):
-        cell = need("openpyxl.cell", "cli").WriteOnlyCell(page, _UNWRITABLE.sub("\ufffd", value))
-        cell.data_type = "s"
-        return cell
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        return None
-    return value.item() if hasattr(value, "item") else value

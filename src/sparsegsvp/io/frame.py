@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from operator import itemgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -237,11 +236,9 @@ def _read(rows: Rows, keep: set[int], options: ReadOptions, verbatim: Collection
 
 def _picker(positions: list[int]) -> Callable[[list[Any]], Sequence[Any]]:
     """Return what picks cells of a row; a slice, nearly always possible, is much faster."""
-    if positions and positions == list(range(positions[0], positions[-1] + 1)):
-        part = slice(positions[0], positions[-1] + 1)
+    part = slice(positions[0], positions[-1] + 1) if positions else slice(0)
+    if part.stop - (part.start or 0) == len(positions):
         return lambda cells: cells[part]
-    if len(positions) > 1:
-        return itemgetter(*positions)
     return lambda cells: [cells[i] for i in positions]
 
 

@@ -484,18 +484,14 @@ def check_cohort(cohort: Table, table: Table) -> Table:
 
 def known_labels(cohort: Table, known: Sequence[str], source: str) -> Table:
     """Return a table with its labels spelled as those of a source that are known; refuse others."""
-    # a class that is spelled in two ways there cannot be told from the other by its key
-    often = Counter(map(spelling_key, known))
-    spelling = {spelling_key(label): label for label in known if often[spelling_key(label)] == 1}
-    strange = [label for label in cohort.class_counts() if label not in known]
-    changed = {old: spelling[spelling_key(old)] for old in strange if spelling_key(old) in spelling}
-    if len(changed) < len(strange):
-        raise InputError(
-            f"label {listed(n for n in strange if n not in changed)} does not occur in "
-            f"{one_line(source)}",
-            cohort.source,
-            f"rename it, or leave these samples out; the classes are {listed(known)}",
-        )
+    changed: dict[str, str] = {}
+    for label in [label for label in cohort.class_counts() if label not in known]:
+        alike = [name for name in known if spelling_key(name) == spelling_key(label)]
+        if len(alike) != 1:
+            what = f"label {quote(label)} does not occur in {one_line(source)}"
+            remedy = f"rename it, or leave these samples out; the classes are {listed(known)}"
+            raise InputError(what, cohort.source, remedy)
+        changed[label] = alike[0]
     if not changed or cohort.y is None:
         return cohort
     pairs = ", ".join(f"{quote(old)} is taken for {quote(new)}" for old, new in changed.items())

@@ -26,6 +26,7 @@ from .._notices import Notice
 from .errors import InputError, did_you_mean, error_text, locating, one_line, option, quote
 
 _SEPARATORS = {"\t": "tab", ";": "semicolon", "|": "pipe", ",": "comma", " ": "white space"}
+_MARKED = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _BLOCK = 1 << 20
 _SNIFFED_LINES = 25
 # What unpacks to less is never refused; text of measurements shrinks to a fifth, of counts that
@@ -50,19 +51,17 @@ class ReadOptions:
         # a shell passes \t on as two characters
         separator = {"\\t": "\t", "tab": "\t"}.get(self.separator or "", self.separator)
         object.__setattr__(self, "separator", separator)
-        marks = {"decimal": (self.decimal, ".,"), "thousands": (self.thousands, ".,' ")}
-        wrong = {name: mark for name, (mark, known) in marks.items() if mark not in (None, *known)}
+        name, remedy = "", "give a point or a comma, for thousands also an apostrophe or a blank"
         if separator is not None and (len(separator) != 1 or separator in '"\r\n\0'):
-            wrong = {"separator": separator}
+            name, remedy = "separator", "give one character, such as ; or |, or write tab"
+        elif self.decimal not in (None, ".", ","):
+            name = "decimal"
+        elif self.thousands not in (None, *".,' "):
+            name = "thousands"
         elif self.thousands is not None and self.thousands == self.decimal:
-            wrong = {"thousands": self.thousands}
-        for name, mark in wrong.items():
-            remedy = "give a point or a comma, for thousands also an apostrophe or a blank"
-            if name == "separator":
-                remedy = "give one character, such as ; or |, or write tab"
-            elif mark == self.decimal == self.thousands:
-                remedy = "it cannot be the decimal mark, too"
-            raise InputError(f"{option(name)} is {quote(mark)}", remedy=remedy)
+            name, remedy = "thousands", "it cannot be the decimal mark, too"
+        if name:
+            raise InputError(f"{option(name)} is {quote(getattr(self, name))}", remedy=remedy)
 
 
 @dataclass
@@ -123,12 +122,9 @@ def _find_encoding(raw: BinaryIO, given: str | None, most: int) -> str:
     if not head.strip():
         raise InputError("the file is empty", remedy="check the path")
     even, odd = head[::2].count(0), head[1::2].count(0)
-    sure = given
-    if sure is None and head.startswith(codecs.BOM_UTF8):
-        sure = "utf-8-sig"
-    elif sure is None and head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        sure = "utf-16"
-    elif sure is None and max(even, odd) > 0.4 * len(head) and 20 * min(even, odd) < len(head):
+    marked = [name for mark, name in _MARKED.items() if head.startswith(mark)]
+    sure = given or (marked[0] if marked else None)
+    if sure is None and max(even, odd) > 0.4 * len(head) and 20 * min(even, odd) < len(head):
         sure = "utf-16-le" if odd > even else "utf-16-be"  # of Western languages
     why = ""
     # five bytes mean nothing in Windows' Western encoding; Latin-1 takes any
