@@ -303,9 +303,9 @@ def from_matrix(X: Any, names: Sequence[str] | None) -> Frame:
     if X.dtype.kind in "biuf" or sparse.issparse(X):
         kind = "CSR" if sparse.issparse(X) else str(X.dtype)
         return replace(_of_features(X, names, kind), notes=notes)
-    rows = Rows(names, iter(list(enumerate(X.tolist(), start=1))), str(X.dtype), notes)
-    frame = _read(rows, set(), ReadOptions(), ())
-    return replace(frame, samples="rows", place="row", lines=None, all_features=True)
+    raw = {p: dict(enumerate(column)) for p, column in enumerate(X.T.tolist())}
+    empty = np.full(X.shape, np.nan)
+    return Frame(names, empty, raw, str(X.dtype), all_features=True, ours=True, notes=notes)
 
 
 def from_anndata(X: Any, obs: Any, names: Sequence[Any], kind: str) -> Frame:

@@ -216,22 +216,28 @@ _FEW_LEVELS = 12  # different texts of a column that sorts samples rather than n
 REPEATS = "repeats, as patients do"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Facts:
-    """What the rules ask of a column: its name, whether it holds text, its different values."""
+    """What the rules ask of a column: its name and cells, whether they are text; and the answer."""
 
     name: str
-    text: bool
-    n: int
-    levels: int
+    cells: list[str | None]
+    text: bool = True
     whole: bool = True
     first: bool = False
     look: Look | None = None
+    role: str = ""
+    reason: str = ""
+
+    @property
+    def levels(self) -> int:
+        """The number of different values."""
+        return len({*self.cells} - {None})
 
 
 def role_of(c: Facts, wide: bool, fractions: bool, nameless: bool) -> tuple[str, str]:
     """Return the role of a column and why, by the first rule that fits; or "refused"."""
-    unique, repeated = c.levels == c.n > 2, 2 < c.levels < c.n
+    unique, repeated = c.levels == len(c.cells) > 2, 2 < c.levels < len(c.cells)
     sample, person = names_samples(c.name), names_people(c.name)
     look, looks = ("", "") if c.look is None else (c.look.role, f"looks {c.look.words}")
     plain = c.look is not None and c.look.plain
