@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -20,13 +23,46 @@ from ..io.cells import Codes, as_label
 from ..io.errors import locating
 from ..io.formats import read_frame
 from ..io.frame import Frame
-from ..io.roles import Candidate, candidates
+from ..io.roles import FEW_LEVELS, sorts_samples
 from ..io.table import requested
-from ..io.text import existing_file, shown_name
+from ..io.text import existing_file, looks_numeric, shown_name
+
+_LIKELY = re.compile(
+    r"class|label|target|diagnos|disease|status|outcome|condition|response|type|subtype|group"
+    r"|phenotype|case|tumou?r|tissue|cancer",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A column, or a row, that may hold the classes; `proposed` is the one to begin with."""
+
+    name: str
+    counts: dict[str, int]
+    in_row: bool = False
+    proposed: bool = False
+
+
+def _ranked(columns: Mapping[str, Sequence[str | None]], rows: bool = False) -> list[Candidate]:
+    """Return the columns of labels that may hold the classes, the likeliest first."""
+    ranked: list[tuple[tuple[bool, bool, bool], Candidate]] = []
+    for name, cells in columns.items():
+        counts = Counter(cell for cell in cells if cell is not None)
+        if not 2 <= len(counts) <= FEW_LEVELS or min(counts.values()) < 2 or not name:
+            continue
+        likely = bool(_LIKELY.search(name))
+        rank = (sorts_samples(name), not likely, all(map(looks_numeric, counts)))
+        ranked.append((rank, Candidate(name, dict(sorted(counts.items())), rows)))
+    ranked.sort(key=lambda pair: pair[0])
+    fit = [rank for rank, _ in ranked if not rank[0] and not (rank[1] and rank[2])]
+    if fit and ranked[0][0] == fit[0] and (not fit[0][1] or len(fit) == 1):
+        ranked[0] = (fit[0], replace(ranked[0][1], proposed=True))
+    return [candidate for _, candidate in ranked]
+
 
 _SHOWN = 8  # rows, and columns of each, that are shown
 _CANDIDATES = 30
-_FEW = 12  # values of a column of numbers that may be classes
 
 
 def find_targets(path: str | PathLike[str], **options: Any) -> list[Candidate]:
@@ -46,15 +82,17 @@ def _candidates(frame: Frame, codes: Codes) -> list[Candidate]:
     columns = dict(frame.beside)
     for p, name in enumerate(frame.names if not columns else ()):
         cells = frame.cells(p)
-        few = p in frame.raw or (len({*cells[:32]}) <= _FEW and all(v % 1 == 0 for v in cells[:32]))
+        few = p in frame.raw or (
+            len({*cells[:32]}) <= FEW_LEVELS and all(v % 1 == 0 for v in cells[:32])
+        )
         columns |= {name: cells} if few else {}
-    listing = candidates({n: [codes.label(c) for c in cells] for n, cells in columns.items()})
+    listing = _ranked({n: [codes.label(c) for c in cells] for n, cells in columns.items()})
     if not any(c.proposed for c in listing) and frame.samples == "either" and len(frame):
         # a row of text, such as that of the labels where features are in rows
         turned = frame.turned()
         texts = [p for p, cells in turned.raw.items() if 2 * len(cells) > len(turned)]
         rows = {turned.names[p]: [codes.label(c) for c in turned.cells(p)] for p in texts}
-        listing = candidates(rows, rows=True) + listing
+        listing = _ranked(rows, rows=True) + listing
     return listing[:_CANDIDATES]
 
 

@@ -24,6 +24,7 @@ from typing import Any, BinaryIO
 
 from .._notices import Notice
 from .errors import InputError, did_you_mean, error_text, locating, one_line, option, quote
+from .roles import names_samples
 
 _SEPARATORS = {"\t": "tab", ";": "semicolon", "|": "pipe", ",": "comma", " ": "white space"}
 _MARKED = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
@@ -298,8 +299,6 @@ def open_delimited(path: Path, options: ReadOptions) -> Iterator[Rows]:
 
 def _refuse_two_readings(name: str, rows: Sequence[tuple[int, list[str]]]) -> None:
     """Refuse rows that end in nothing where their first cells may be names of rows."""
-    from .roles import names_samples
-
     first = [cells[0].strip() for _, cells in rows]
     distinct = len(set(first)) == len(first) > 2 and not any(map(looks_numeric, first))
     if distinct and not names_samples(name):
@@ -326,13 +325,6 @@ def of_width(
             what = f"{len(cells)} cells where the header has {width}"
             raise InputError(what, where=f"line {line}", remedy=remedy)
         yield line, cells
-
-
-def listed_names(given: Sequence[str]) -> tuple[str, ...]:
-    """Return names that stand in texts with commas between them, or one in each line of a file."""
-    parts = [[text] if text.startswith("@") else text.split(",") for text in given]
-    names = [name.strip() for part in parts for name in part]
-    return names_or_files([name for name in names if name])
 
 
 def names_or_files(given: str | Sequence[str]) -> tuple[str, ...]:
