@@ -107,6 +107,7 @@ def test_thousands_dots_are_refused_or_told(tmp_path, kind):
         ["1.042", "783", "1042"],  # 1042 has no separator, so the others have none
         ["1.042", "783", "95.1"],
         ["0.042", "783", "951"],
+        ["1.042", "783.000", "951.250"],  # three decimals everywhere
     ],
 )
 def test_decimals_that_cannot_be_thousands_are_read(tmp_path, cells):

@@ -25,7 +25,7 @@ from ..io.formats import read_frame
 from ..io.frame import Frame
 from ..io.roles import FEW_LEVELS, sorts_samples
 from ..io.table import requested
-from ..io.text import existing_file, looks_numeric, shown_name
+from ..io.text import existing_file, looks_numeric, memory_size, shown_name
 
 _LIKELY = re.compile(
     r"class|label|target|diagnos|disease|status|outcome|condition|response|type|subtype|group"
@@ -132,8 +132,7 @@ def _answer() -> None:
     with suppress(ImportError, ValueError, OSError):
         import resource
 
-        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        most = request["memory"] or physical * 3 // 4
+        most = request["memory"] or memory_size() * 3 // 4
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
     try:
         answer = _preview(existing_file(request["path"]), request["options"])

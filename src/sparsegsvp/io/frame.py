@@ -206,20 +206,25 @@ def _read(rows: Rows, keep: set[int], options: ReadOptions, verbatim: Collection
             decimal = ","  # the first number with a fraction shows the mark of all
             values, strange = _numbers(texts, decimal, codes)
         maybe = np.flatnonzero(grouped[places])
-        for j in maybe[values[maybe] % 1 > 0].tolist():
-            written = isinstance(texts[j], str)
-            frame.mark = decimal if written else frame.mark
-            if not written or not THOUSANDS[decimal].fullmatch(texts[j].strip()):
-                grouped[at[j]] = False
-                frame.doubtful = frame.doubtful and not written
+        sizes = np.abs(values[maybe])
+        for j in maybe[(sizes % 1 > 0) | (sizes >= 100)].tolist():
+            text, whole = texts[j], values[j] % 1 == 0
+            if not isinstance(text, str):
+                grouped[at[j]] = whole
+            elif decimal in text:
+                frame.mark = decimal
+                if not THOUSANDS[decimal].fullmatch(text.strip()):
+                    grouped[at[j]] = frame.doubtful = False
+                elif whole:  # 340.000 is no 340
+                    frame.raw.setdefault(at[j], {})[i] = text
         for j in {*np.flatnonzero(np.isnan(values)).tolist()}.difference(strange):
             if isinstance(texts[j], str) and texts[j].strip():
                 frame.codes[texts[j].strip()] += 1
         row, odd = np.full(m, np.nan), [at[j] for j in strange]
         row[places] = values
         numbers.frombytes(row.tobytes())
-        whole = isinstance(cells[0], str) and cells[0].strip() in verbatim
-        for p in range(m) if whole else (*keep, *odd):
+        asked = isinstance(cells[0], str) and cells[0].strip() in verbatim
+        for p in range(m) if asked else (*keep, *odd):
             frame.raw.setdefault(p, {})[i] = cells[p]
         if odd and len(odd) <= max(2, len(at) / 2):
             keep = keep.union(odd)

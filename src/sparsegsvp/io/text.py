@@ -32,7 +32,7 @@ _BLOCK = 1 << 20
 _SNIFFED_LINES = 25
 # What unpacks to less is never refused; text of measurements shrinks to a fifth, of counts that
 # are nearly all zero to a fiftieth, and only a file made for it to a thousandth.
-UNPACKED_BYTES, _RATIO = 1 << 26, 100
+_UNPACKED, _RATIO = 1 << 26, 100
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,8 @@ def open_text(path: Path, encoding: str | None) -> Iterator[tuple[io.TextIOWrapp
         compressed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
         raw: Any = gzip.GzipFile(fileobj=file) if compressed else file
-        most = max(UNPACKED_BYTES, _RATIO * os.fstat(file.fileno()).st_size)
         try:
-            encoding = _find_encoding(raw, encoding, most)
+            encoding = _find_encoding(raw, encoding, path)
             raw.seek(0)
             yield io.TextIOWrapper(raw, encoding=encoding, newline=""), compressed
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -117,8 +116,8 @@ def open_text(path: Path, encoding: str | None) -> Iterator[tuple[io.TextIOWrapp
             raise InputError(what, remedy="copy or download the file again") from error
 
 
-def _find_encoding(raw: BinaryIO, given: str | None, most: int) -> str:
-    """Return the first encoding that reads all of a file, which may unpack to `most` bytes."""
+def _find_encoding(raw: BinaryIO, given: str | None, path: Path) -> str:
+    """Return the first encoding that reads all of a file."""
     head = raw.read(4096)
     if not head.strip():
         raise InputError("the file is empty", remedy="check the path")
@@ -133,7 +132,7 @@ def _find_encoding(raw: BinaryIO, given: str | None, most: int) -> str:
         raw.seek(0)
         try:
             io.TextIOWrapper(io.BytesIO(), encoding)  # refuses codecs that are not of text
-            for text in codecs.iterdecode(_blocks(raw, most), encoding):
+            for text in codecs.iterdecode(_blocks(raw, path), encoding):
                 if sure is None and "\0" in text:
                     what = "this is not a text table (it holds zero bytes)"
                     remedy = "give the file the extension of its format, such as .xlsx"
@@ -149,13 +148,31 @@ def _find_encoding(raw: BinaryIO, given: str | None, most: int) -> str:
     raise InputError(what, remedy="leave the encoding out to have it found, or save it as UTF-8")
 
 
-def _blocks(raw: BinaryIO, most: int) -> Iterator[bytes]:
+def _blocks(raw: BinaryIO, path: Path) -> Iterator[bytes]:
     """Yield the rest of a file in pieces, as far as it may unpack."""
     for block in iter(lambda: raw.read(_BLOCK), b""):
-        if isinstance(raw, gzip.GzipFile) and raw.tell() > most:
-            what = f"it unpacks to more than {most >> 20} MB, which no table of its size does"
-            raise InputError(what, remedy="unpack it yourself if you trust it, and give that file")
+        if isinstance(raw, gzip.GzipFile):
+            check_size(raw.tell(), path)
         yield block
+
+
+def memory_size() -> int:
+    """Return the bytes of memory of this machine; very many where that is not known."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # pragma: no cover  (not on this platform)
+        return 1 << 40
+
+
+def check_size(size: int, path: Path, ratio: int = _RATIO) -> None:
+    """Refuse what takes more memory than there is, or than a file of this size can hold."""
+    packed = path.stat().st_size
+    if size > min(memory_size(), max(_UNPACKED, ratio * packed)):
+        raise InputError(
+            f"it unpacks to {size >> 20} MB or more: a file of {packed >> 10} kB cannot hold them, "
+            "or this machine has not the memory",
+            remedy="unpack it yourself if you trust it, or read it on a larger machine",
+        )
 
 
 def split_lines(lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:
