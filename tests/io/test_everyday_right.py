@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sparsegsvp.io import InputError, find_targets, guess_positive, make_table, read_table
+from sparsegsvp.cli.preview import find_targets
+from sparsegsvp.io import InputError, guess_positive, make_table, read_table
 
 
 def write(path, text, encoding="utf-8"):
@@ -106,6 +107,7 @@ def test_thousands_dots_are_refused_or_told(tmp_path, kind):
         ["1.042", "783", "1042"],  # 1042 has no separator, so the others have none
         ["1.042", "783", "95.1"],
         ["0.042", "783", "951"],
+        ["1.042", "783.000", "951.250"],  # three decimals everywhere
     ],
 )
 def test_decimals_that_cannot_be_thousands_are_read(tmp_path, cells):

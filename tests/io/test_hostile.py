@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sparsegsvp.io import InputError, preview_table, read_table
+from sparsegsvp.cli.preview import preview_table
+from sparsegsvp.io import InputError, load_model, read_table
 
 
 def refusal(path, **options) -> str:
@@ -79,7 +80,7 @@ def test_what_unpacks_to_more_than_a_table_is_refused(tmp_path):
     path = tmp_path / "a.csv.gz"
     line = b"a,b,class\n" + b"0,0,x\n" * 20_000_000
     path.write_bytes(gzip.compress(line, 9))
-    assert "unpacks to more than" in refusal(path, target="class")
+    assert "unpacks to" in refusal(path, target="class")
     book = tmp_path / "a.xlsx"
     sheet().to_excel(book, index=False)
     with zipfile.ZipFile(book, "a", zipfile.ZIP_DEFLATED) as archive:
@@ -139,6 +140,12 @@ ATTACK = Path(os.environ.get("SPARSEGSVP_DATA") or "/nowhere").parent / "finding
 )  # fmt: skip
 def test_files_of_the_hostile_trial(name, expected):
     assert expected in refusal(ATTACK / name, target="class")
+
+
+@pytest.mark.skipif(not ATTACK.is_dir(), reason="the files of the hostile trial are not here")
+def test_a_model_of_another_version_is_refused():
+    with pytest.raises(InputError, match=r"model of another version of sparsegsvp; fit it again"):
+        load_model(ATTACK / "model.skops")
 
 
 @pytest.mark.skipif(not ATTACK.is_dir(), reason="the files of the hostile trial are not here")

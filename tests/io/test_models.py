@@ -131,6 +131,13 @@ def test_what_is_no_model_is_refused(data, saved, tmp_path):
     assert "allow_pickle" in refusal(path) or "damaged" in refusal(path)
 
 
+def test_a_model_of_another_version_is_refused(saved):
+    def change(schema):
+        del schema["content"]["content"][GEPSVM._get_param_names()[0]]
+
+    assert "model of another version of sparsegsvp; fit it again" in refusal(changed(saved, change))
+
+
 def test_every_damaged_byte_is_noticed_or_harmless(data, saved):
     """Arrays have checksums; whatever is loaded at all predicts as before."""
     X, _ = data

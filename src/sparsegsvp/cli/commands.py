@@ -48,12 +48,15 @@ def _chosen(given: Mapping[str, Any], wanted: tuple[str, ...]) -> dict[str, Any]
 
 def _read(path: Path, given: Mapping[str, Any], screen: Screen) -> Table:
     """Read a table, and show what was read and what its columns are for."""
-    from ..io import listed_names, read_table
+    from ..io import read_table
+    from ..io.text import names_or_files
 
     options = _chosen(given, (*_ROLES, *READING))
     for name in _LISTS:
         if given.get(name):
-            options[name] = listed_names(given[name])
+            parts = [[text] if text.startswith("@") else text.split(",") for text in given[name]]
+            names = [part.strip() for texts in parts for part in texts if part.strip()]
+            options[name] = names_or_files(names)
     with screen.stage(f"reading {path.name}"):
         table = read_table(path, **options)
     table = table.without_notice("raw") if given.get("log2") else table
@@ -64,7 +67,7 @@ def _read(path: Path, given: Mapping[str, Any], screen: Screen) -> Table:
 
 def _ask_for_target(name: str, path: Path, given: Mapping[str, Any], screen: Screen) -> None:
     """Show which columns may hold the classes, with the command for each, and end."""
-    from ..io import find_targets
+    from .preview import find_targets
 
     with screen.stage(f"reading {path.name}"):
         candidates = find_targets(path, **_chosen(given, (*_OPENING, "labels", "on")))

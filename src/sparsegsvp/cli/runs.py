@@ -205,7 +205,7 @@ class Runs:
 
     def _read(self, run: Run, options: Mapping[str, Any]) -> dict[str, Any]:
         """Preview the table in a process with limits of memory and time."""
-        from ..io import preview_table
+        from .preview import preview_table
 
         answer: dict[str, Any] = {"columns": [], "candidates": [], "table": None, "notices": []}
         try:

@@ -24,7 +24,7 @@ from .options import flag
 if TYPE_CHECKING:
     from ..evaluation import Comparison
     from ..io import Table
-    from ..io.roles import Candidate
+    from .preview import Candidate
 
 _EVERY = 10.0  # seconds between plain lines of progress
 _WORTH_SAYING = 2.0  # seconds that a stage took

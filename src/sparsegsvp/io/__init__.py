@@ -31,8 +31,8 @@ _INNER = {
     "files": ("prepare_output", "whole_folder", "write_atomic"),
     "formats": ("workbook",),
     "roles": ("guess_positive",),
-    "table": ("check_cohort", "find_targets", "known_labels", "preview_table"),
-    "text": ("csv_text", "harmless", "listed_names"),
+    "table": ("check_cohort", "known_labels"),
+    "text": ("csv_text", "harmless"),
 }
 __all__ = sorted(name for names in _MODULES.values() for name in names)
 _MODULE_OF = {n: m for rooms in (_MODULES, _INNER) for m, names in rooms.items() for n in names}

@@ -227,14 +227,14 @@ def _note_asked(frame: Frame, roles: Roles, target: str | None) -> None:
 
 def _assign_roles(frame: Frame, roles: Roles, target: str | None, first: str) -> None:
     """Give every column of a table its role, and leave out in place what is no feature."""
-    names, n = frame.names, len(frame)
+    names = frame.names
     position = {name: i for i, name in enumerate(names)}
     keep = set(roles.keep)
     for name in sorted(keep - position.keys()):
         what = f"there is no column {quote(name)} ({option('keep')})"
         remedy = suggestion(name, [*names, *frame.texts])
         if name in frame.texts:
-            what, remedy = _first_text(frame, name, "keep"), "code it as numbers"
+            what, remedy = _first_text(frame, [name], "keep"), "code it as numbers"
         raise InputError(what, remedy=remedy)
     odd = [n for n in names if n in keep and (look_of(n) or names_samples(n))]
     frame.roles += [ColumnRole(name, "feature", "kept as asked") for name in odd]
@@ -244,61 +244,59 @@ def _assign_roles(frame: Frame, roles: Roles, target: str | None, first: str) ->
     share = float(others.mean()) if len(others) else 0.0
     wide = len(others) > _MANY and len(others) >= _PER_LOOK * len(looks)
     wide, fractions = wide and max(share, 1 - share) >= _ALIKE, share <= 0.5
-    facts = []
-    for name, texts in frame.texts.items():
-        levels = len(set(texts) - {None})
-        facts.append(Facts(name, True, n, levels, first=name == first, look=look_of(name)))
+    columns = [
+        Facts(name, cells, first=name == first, look=look_of(name))
+        for name, cells in frame.texts.items()
+    ]
     named = (i for i, name in enumerate(names) if names_samples(name) or names_people(name))
     for i in sorted({*looks, *(i for i in named if whole[i] and names[i] not in keep)}):
-        values = [as_label(cell) for cell in frame.cells(i)]  # as they are written
-        entire = bool(whole[i]) and (i in looks or None not in values)
-        levels = len({*values} - {None})
-        facts.append(Facts(names[i], False, n, levels, entire, look=looks.get(i)))
-    given: dict[Facts, tuple[str, str]] = {}
-    for c in facts:
-        role, _ = given[c] = role_of(c, wide, fractions, "id" not in frame.text)
-        if role == "id":
-            if c.text and c.first and target is None:
+        cells = [as_label(cell) for cell in frame.cells(i)]  # as they are written
+        entire = bool(whole[i]) and (i in looks or None not in cells)
+        columns.append(Facts(names[i], cells, text=False, whole=entire, look=looks.get(i)))
+    for c in columns:
+        c.role, c.reason = role_of(c, wide, fractions, "id" not in frame.text)
+        if c.role == "id":
+            if c.first and target is None:
                 remedy = f"if it names the samples use {option('id', c.name)}, if it names the "
                 remedy += f"features {option('transpose', True)}"
-                raise InputError(_first_text(frame, c.name), remedy=remedy)
-            cells: Any = frame.texts[c.name] if c.text else frame.cells(position[c.name])
-            frame.text["id"] = [as_label(cell) for cell in cells]
-            if any(isinstance(cell, float) and abs(cell) >= 2**53 for cell in cells):
+                raise InputError(_first_text(frame, [c.name]), remedy=remedy)
+            frame.text["id"] = c.cells
+            read = not c.text and position[c.name] not in frame.raw  # as numbers of 53 bits
+            if read and any(len(cell or "") > 15 for cell in c.cells):
                 frame.notices.append(notice("identifiers", c.name))
-    if refused := [c.name for c, (role, _) in given.items() if role == "refused"]:
+    if refused := [c.name for c in columns if c.role == "refused"]:
         raise _holds_text(frame, refused)
-    for c, (role, reason) in given.items():
-        frame.roles += [ColumnRole(c.name, cast(Role, role), reason)] if reason else []
-        frame.dropped |= {c.name: f"{role}: {reason}"} if role not in ("feature", "id") else {}
-    gone = {c.name for c, (role, _) in given.items() if role != "feature"}
-    frame.notices += [*_notice_roles(frame, given), *_giveaways(frame, given, gone)]
+    frame.roles += [ColumnRole(c.name, cast(Role, c.role), c.reason) for c in columns if c.reason]
+    out = {c.name: f"{c.role}: {c.reason}" for c in columns if c.role not in ("feature", "id")}
+    frame.dropped |= out
+    gone = {c.name for c in columns if c.role != "feature"}
+    frame.notices += [*_notice_roles(frame, columns), *_giveaways(frame, columns, gone)]
     left = [i for i, name in enumerate(names) if name not in gone]
     if not left and not frame.adjust:
         what = "no column of numbers is left as a feature"
         remedy = f"check {option('drop')}, or name those to use with {option('keep')}"
         raise InputError(what, remedy=remedy)
     frame.take(left)
-    if out := [c.name for c, (role, _) in given.items() if role not in ("feature", "id")]:
+    if out:
         s = "column was" if len(out) == 1 else "columns were"
         frame.notes.append(f"{len(out)} {s} left out, not being features: {listed(out)}")
 
 
-def _notice_roles(frame: Frame, given: dict[Facts, tuple[str, str]]) -> Iterator[Notice]:
+def _notice_roles(frame: Frame, columns: list[Facts]) -> Iterator[Notice]:
     """Say of which columns more is to be decided."""
     batches = any(role.startswith("batch:") for role in frame.text)
-    for c, (role, reason) in given.items():
-        if reason == REPEATS and "group" not in frame.text:
-            yield notice("patients", c.name, levels=c.levels, n=c.n)
-        if role == "batch" and not batches:
+    for c in columns:
+        if c.reason == REPEATS and "group" not in frame.text:
+            yield notice("patients", c.name, levels=c.levels, n=len(frame))
+        if c.role == "batch" and not batches:
             yield notice("batch column", c.name)
-    plain = {c.name: c.look for c, (role, why) in given.items() if role == "feature" and why}
+    plain = {c.name: c.look for c in columns if c.role == "feature" and c.look and c.reason}
     if plain:
-        kinds = [look for look in plain.values() if look is not None]
         alone = len(plain) == 1
         look, are = f"look{'s' * alone}", "it is a feature" if alone else "they are features"
-        severity: Severity = "caution" if any(k.role == "ignored" for k in kinds) else "note"
-        words = " or ".join(dict.fromkeys(kind.words for kind in kinds))
+        serious = any(kind.role == "ignored" for kind in plain.values())
+        severity: Severity = "caution" if serious else "note"
+        words = " or ".join(dict.fromkeys(kind.words for kind in plain.values()))
         yield notice("roles", *plain, severity=severity, look=look, are=are, words=words)
 
 
@@ -312,9 +310,7 @@ def whole_columns(X: Any) -> NDArray[np.bool_]:
     return np.concatenate([np.zeros(0, dtype=bool), *whole])
 
 
-def _giveaways(
-    frame: Frame, given: dict[Facts, tuple[str, str]], gone: set[str]
-) -> Iterator[Notice]:
+def _giveaways(frame: Frame, columns: list[Facts], gone: set[str]) -> Iterator[Notice]:
     """Name columns whose values say the class: copies of the label, or batches of one class."""
     if "target" not in frame.text:
         return
@@ -326,13 +322,11 @@ def _giveaways(
         low, high = map(np.array, zip(*(column_range(X[rows][:, part]) for rows in members)))
         same = (low == high).all(axis=0) & (low.min(axis=0) < high.max(axis=0))
         copies += [names[part.start + j] for j in np.flatnonzero(same)]
-    for c in given:
-        cells = frame.texts[c.name] if c.text else column_of(X, names.index(c.name))
-        values = [str(cell) for cell in cells]
-        levels, pairs = len(set(values)), len(set(zip(values, classes.tolist())))
+    for c in columns:
+        levels, pairs = len({*c.cells}), len({*zip(c.cells, classes.tolist())})
         # few values, each of them in one class only
-        if 1 < levels == pairs and 3 * levels <= c.n >= 2 * _FEWEST and c.name not in copies:
-            copies.append(c.name)
+        few = 1 < levels == pairs and 3 * levels <= len(frame) >= 2 * _FEWEST
+        copies += [c.name] if few and c.name not in copies else []
     if features := [name for name in names if name in copies and name not in gone]:
         yield notice("leak", *features)
     for name in copies:
@@ -341,21 +335,18 @@ def _giveaways(
             yield notice("leak: batch", name)
 
 
-def _first_text(frame: Frame, name: str, role: str = "") -> str:
-    """Say that a column holds text, and where the first is."""
-    cells = frame.texts[name]
+def _first_text(frame: Frame, names: list[str], role: str = "") -> str:
+    """Say that columns hold text, and where the first is."""
+    cells, line = frame.texts[names[0]], "row" if frame.place == "column" else "column"
     row = next(i for i, cell in enumerate(cells) if cell is not None)
-    line = "row" if frame.place == "column" else "column"
     of = f" ({option(role)})" if role else ""
-    return f"{line} {quote(name)}{of} holds text ({quote(cells[row])} on {frame.row(row)})"
+    line, hold = (line, "holds") if len(names) == 1 else (f"{line}s", "hold")
+    return f"{line} {listed(names)}{of} {hold} text ({quote(cells[row])} on {frame.row(row)})"
 
 
 def _holds_text(frame: Frame, names: list[str]) -> InputError:
     """Refuse text that may be meant as a feature; the remedy depends on what it looks like."""
-    what, it = _first_text(frame, names[0]), "it"
-    if len(names) > 1:
-        line, _, where = what.partition(f" {quote(names[0])} holds text")
-        what, it = f"{line}s {listed(names)} hold text{where}", "them"
+    what, it = _first_text(frame, names), "them" if len(names) > 1 else "it"
     remedy = f"leave {it} out with {option('drop', names)}, have {it} in every panel with "
     remedy += f"{option('adjust', names)}, or code {it} as numbers"
     if people := [name for name in names if names_people(name) or names_samples(name)]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime
 import io
 import math
-import os
 import re
 import zipfile
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -20,10 +19,20 @@ from typing import Any
 
 from .._notices import Action, Notice
 from .cells import Codes, as_label, spelling_key
-from .errors import InputError, guarded, listed, locating, need, option, quote, suggestion
+from .errors import (
+    InputError,
+    guarded,
+    listed,
+    locating,
+    need,
+    one_line,
+    option,
+    quote,
+    suggestion,
+)
 from .frame import Frame, Labels, collect, from_anndata, from_pandas, refuse_duplicates
 from .geo import is_series_matrix, read_series_matrix
-from .text import UNPACKED_BYTES, ReadOptions, Rows, open_delimited, shown_name, skip_titles
+from .text import ReadOptions, Rows, check_size, open_delimited, shown_name, skip_titles
 
 _AGAIN = "write it again"
 _RATIO = 500  # numbers of eight bytes that are nearly all zero shrink further than text does
@@ -92,21 +101,6 @@ def read_labels(file: Path, on: str | None, target: str | None, options: ReadOpt
                 raise InputError(what, remedy="keep one label for each sample")
         rows.pop("", None)
     return Labels(columns, rows, on, target, source)
-
-
-def _check_size(size: int, path: Path, ratio: int) -> None:
-    """Refuse what takes more memory than there is, or than a file of this size can hold."""
-    try:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # pragma: no cover  (not on this platform)
-        memory = 1 << 40
-    packed = path.stat().st_size
-    if size > min(memory, max(UNPACKED_BYTES, ratio * packed)):
-        raise InputError(
-            f"it unpacks to {size >> 20} MB, which is more than a file of {packed >> 10} kB can "
-            "hold or this machine has memory for",
-            remedy="write it without compression, or read it on a larger machine",
-        )
 
 
 def _read_text(path: Path, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
@@ -178,7 +172,7 @@ def _check_workbook(path: Path) -> None:
         return  # the old format, or nothing: the library will say
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
-        _check_size(sum(entry.file_size for entry in entries), path, 100)
+        check_size(sum(entry.file_size for entry in entries), path)
         for entry in entries:
             rest = b""
             with archive.open(entry) as stream:
@@ -199,7 +193,7 @@ def _read_parquet(path: Path, options: ReadOptions, verbatim: Collection[str] | 
         raise InputError("this is not a Parquet file, or it is damaged", remedy=_AGAIN) from error
     with file:
         promised = file.metadata.num_rows
-        _check_size(8 * promised * len(file.schema_arrow.names), path, _RATIO)
+        check_size(8 * promised * len(file.schema_arrow.names), path, _RATIO)
         table = file.read(use_threads=False)
     if any(len(column) != promised for column in table.columns):
         raise InputError(f"{promised} rows are promised, {table.num_rows} are there", remedy=_AGAIN)
@@ -261,7 +255,7 @@ def _check_hdf5(root: Any, name: str, path: Path) -> None:
             stack += [(item, child) for child in item]
         elif isinstance(item, h5py.Dataset):
             size = max(item.size or 0, math.prod(item.chunks or ())) * item.dtype.itemsize
-            _check_size(size, path, _RATIO if item.chunks else 1)
+            check_size(size, path, _RATIO if item.chunks else 1)
         seen.add(address)
 
 
@@ -277,21 +271,21 @@ FORMATS = (
 
 
 _SAVED = re.compile(rb"(<dcterms:modified[^>]*>)[^<]*")  # when, as openpyxl writes it
-# Characters that XML cannot hold.
-_UNWRITABLE = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def workbook(sheets: Mapping[str, tuple[Sequence[str], Sequence[Sequence[Any]]]]) -> bytes:
     """Return an .xlsx file of (header, rows) by name: the same bytes every time, no formulas."""
-    openpyxl = need("openpyxl", "cli")
-    book = openpyxl.Workbook(write_only=True)
-    book.properties.created = book.properties.modified = datetime.datetime(1980, 1, 1)
+    book = need("openpyxl", "cli").Workbook()
+    book.remove(book.active)
+    book.properties.created = datetime.datetime(1980, 1, 1)
     for name, (header, rows) in sheets.items():
         page = book.create_sheet(name)
-        page.freeze_panes = "A2"
-        page.column_dimensions["A"].width = 32
+        page.freeze_panes, page.column_dimensions["A"].width = "A2", 32
         for row in (header, *rows):
-            page.append([_written_cell(page, cell) for cell in row])
+            cells = [one_line(cell) if isinstance(cell, str) else cell for cell in row]
+            page.append([None if c in (math.inf, -math.inf) or c != c else c for c in cells])
+        for cell in (cell for row in page.iter_rows() for cell in row):
+            cell.data_type = "s" if cell.data_type == "f" else cell.data_type
     written, content = io.BytesIO(), io.BytesIO()
     book.save(written)
     with zipfile.ZipFile(written) as source, zipfile.ZipFile(content, "w") as target:
@@ -299,13 +293,3 @@ def workbook(sheets: Mapping[str, tuple[Sequence[str], Sequence[Sequence[Any]]]]
             data = _SAVED.sub(rb"\g<1>1980-01-01T00:00:00Z", source.read(entry))
             target.writestr(zipfile.ZipInfo(entry.filename), data, zipfile.ZIP_DEFLATED)  # of 1980
     return content.getvalue()
-
-
-def _written_cell(page: Any, value: Any) -> Any:
-    if isinstance(value, str):
-        cell = need("openpyxl.cell", "cli").WriteOnlyCell(page, _UNWRITABLE.sub("\ufffd", value))
-        cell.data_type = "s"
-        return cell
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        return None
-    return value.item() if hasattr(value, "item") else value

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from operator import itemgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -207,20 +206,25 @@ def _read(rows: Rows, keep: set[int], options: ReadOptions, verbatim: Collection
             decimal = ","  # the first number with a fraction shows the mark of all
             values, strange = _numbers(texts, decimal, codes)
         maybe = np.flatnonzero(grouped[places])
-        for j in maybe[values[maybe] % 1 > 0].tolist():
-            written = isinstance(texts[j], str)
-            frame.mark = decimal if written else frame.mark
-            if not written or not THOUSANDS[decimal].fullmatch(texts[j].strip()):
-                grouped[at[j]] = False
-                frame.doubtful = frame.doubtful and not written
+        sizes = np.abs(values[maybe])
+        for j in maybe[(sizes % 1 > 0) | (sizes >= 100)].tolist():
+            text, whole = texts[j], values[j] % 1 == 0
+            if not isinstance(text, str):
+                grouped[at[j]] = whole
+            elif decimal in text:
+                frame.mark = decimal
+                if not THOUSANDS[decimal].fullmatch(text.strip()):
+                    grouped[at[j]] = frame.doubtful = False
+                elif whole:  # 340.000 is no 340
+                    frame.raw.setdefault(at[j], {})[i] = text
         for j in {*np.flatnonzero(np.isnan(values)).tolist()}.difference(strange):
             if isinstance(texts[j], str) and texts[j].strip():
                 frame.codes[texts[j].strip()] += 1
         row, odd = np.full(m, np.nan), [at[j] for j in strange]
         row[places] = values
         numbers.frombytes(row.tobytes())
-        whole = isinstance(cells[0], str) and cells[0].strip() in verbatim
-        for p in range(m) if whole else (*keep, *odd):
+        asked = isinstance(cells[0], str) and cells[0].strip() in verbatim
+        for p in range(m) if asked else (*keep, *odd):
             frame.raw.setdefault(p, {})[i] = cells[p]
         if odd and len(odd) <= max(2, len(at) / 2):
             keep = keep.union(odd)
@@ -237,11 +241,9 @@ def _read(rows: Rows, keep: set[int], options: ReadOptions, verbatim: Collection
 
 def _picker(positions: list[int]) -> Callable[[list[Any]], Sequence[Any]]:
     """Return what picks cells of a row; a slice, nearly always possible, is much faster."""
-    if positions and positions == list(range(positions[0], positions[-1] + 1)):
-        part = slice(positions[0], positions[-1] + 1)
+    part = slice(positions[0], positions[-1] + 1) if positions else slice(0)
+    if part.stop - (part.start or 0) == len(positions):
         return lambda cells: cells[part]
-    if len(positions) > 1:
-        return itemgetter(*positions)
     return lambda cells: [cells[i] for i in positions]
 
 
@@ -306,9 +308,9 @@ def from_matrix(X: Any, names: Sequence[str] | None) -> Frame:
     if X.dtype.kind in "biuf" or sparse.issparse(X):
         kind = "CSR" if sparse.issparse(X) else str(X.dtype)
         return replace(_of_features(X, names, kind), notes=notes)
-    rows = Rows(names, iter(list(enumerate(X.tolist(), start=1))), str(X.dtype), notes)
-    frame = _read(rows, set(), ReadOptions(), ())
-    return replace(frame, samples="rows", place="row", lines=None, all_features=True)
+    raw = {p: dict(enumerate(column)) for p, column in enumerate(X.T.tolist())}
+    empty = np.full(X.shape, np.nan)
+    return Frame(names, empty, raw, str(X.dtype), all_features=True, ours=True, notes=notes)
 
 
 def from_anndata(X: Any, obs: Any, names: Sequence[Any], kind: str) -> Frame:

@@ -70,8 +70,7 @@ def save_model(model: Any, path: str | PathLike[str]) -> Path:
     with locating(str(path)), guarded("a model that can be saved"):
         archive = zipfile.ZipFile(io.BytesIO(skops.dumps(_checked(model))))
         schema, nodes = _read_schema(archive, "give names instead of functions, as for scoring")
-    ids: dict[Any, int] = {}
-    files: dict[str, str] = {}
+    ids, files = dict[Any, int](), dict[str, str]()
     # skops names parts after their addresses in memory: rename them by order of appearance
     for node in nodes:
         if "__id__" in node:
@@ -144,17 +143,18 @@ def _is_ours(module: str, name: str) -> bool:
     if module.partition(".")[0] == __name__.partition(".")[0]:
         with suppress(ImportError, AttributeError):
             cls = getattr(importlib.import_module(module), name)
-    if not isinstance(cls, type) or cls.__module__ != module:
-        return False  # what a module imported from elsewhere is there, too
+    here = isinstance(cls, type) and cls.__module__ == module  # and not imported there
     record = dataclasses.is_dataclass(cls) or hasattr(cls, "_fields")
-    return record or issubclass(cls, BaseEstimator)
+    return here and (record or issubclass(cls, BaseEstimator))
 
 
 def _checked(model: Any) -> Any:
-    """Refuse what is neither an estimator of this package nor a pipeline that ends in one."""
+    """Refuse what is no estimator of this package, or pipeline that ends in one, as it is now."""
     last = model.steps[-1][1] if isinstance(model, Pipeline) and model.steps else model
     module, name = type(last).__module__, type(last).__qualname__
     if not isinstance(last, BaseEstimator) or not _is_ours(module, name):
-        remedy = "give an estimator of this package or a Pipeline that ends in one"
-        raise InputError(f"a {module}.{name} is not a model of sparsegsvp", remedy=remedy)
-    return model
+        what = f"a {module}.{name} is not a model of sparsegsvp"
+        raise InputError(what, remedy="give an estimator of it, or a Pipeline that ends in one")
+    if vars(last).keys() >= {*last._get_param_names()}:
+        return model
+    raise InputError("it is a model of another version of sparsegsvp", remedy="fit it again")

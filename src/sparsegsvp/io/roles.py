@@ -20,13 +20,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
 from .errors import InputError, option, quote
-from .text import looks_numeric
 
 Role = Literal["target", "id", "group", "batch", "covariate", "ignored", "feature"]
 
@@ -137,6 +136,12 @@ def names_people(name: str) -> bool:
     return not _PERSONS.isdisjoint(words) and _KNOWN_IDS.issuperset(words)
 
 
+def sorts_samples(name: str) -> bool:
+    """Whether a column is named like a sex, an age, a batch or identifiers: no classes to tell."""
+    strong = any(_STRONG.get(word, ("ignored",))[0] != "ignored" for word in words_of(name))
+    return strong or names_samples(name) or names_people(name)
+
+
 def looks_of(names: Sequence[str]) -> dict[int, Look]:
     """Return what the names that look clinical or technical look like, by position."""
     looks = {i: look for i, name in enumerate(names) if (look := look_of(name)) is not None}
@@ -212,31 +217,37 @@ def columns_behind(features: Iterable[str], there: Collection[str]) -> tuple[str
     return tuple(behind)
 
 
-_FEW_LEVELS = 12  # different texts of a column that sorts samples rather than naming them
+FEW_LEVELS = 12  # different texts of a column that sorts samples rather than naming them
 REPEATS = "repeats, as patients do"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Facts:
-    """What the rules ask of a column: its name, whether it holds text, its different values."""
+    """What the rules ask of a column: its name and cells, whether they are text; and the answer."""
 
     name: str
-    text: bool
-    n: int
-    levels: int
+    cells: list[str | None]
+    text: bool = True
     whole: bool = True
     first: bool = False
     look: Look | None = None
+    role: str = ""
+    reason: str = ""
+
+    @property
+    def levels(self) -> int:
+        """The number of different values."""
+        return len({*self.cells} - {None})
 
 
 def role_of(c: Facts, wide: bool, fractions: bool, nameless: bool) -> tuple[str, str]:
     """Return the role of a column and why, by the first rule that fits; or "refused"."""
-    unique, repeated = c.levels == c.n > 2, 2 < c.levels < c.n
+    unique, repeated = c.levels == len(c.cells) > 2, 2 < c.levels < len(c.cells)
     sample, person = names_samples(c.name), names_people(c.name)
     look, looks = ("", "") if c.look is None else (c.look.role, f"looks {c.look.words}")
     plain = c.look is not None and c.look.plain
     name = "id" if nameless and (sample or c.first) else "ignored"
-    sort = "covariate" if c.levels <= _FEW_LEVELS else "ignored"
+    sort = "covariate" if c.levels <= FEW_LEVELS else "ignored"
     rules = (
         (c.text and unique, name, "a different text in every row"),
         (c.text and c.levels <= 1, "ignored", "the same text in every row"),
@@ -250,43 +261,6 @@ def role_of(c: Facts, wide: bool, fractions: bool, nameless: bool) -> tuple[str,
         (not wide and plain, "feature", looks),
     )
     return next(((role, reason) for fits, role, reason in rules if fits), ("feature", ""))
-
-
-_LIKELY = re.compile(
-    r"class|label|target|diagnos|disease|status|outcome|condition|response|type|subtype|group"
-    r"|phenotype|case|tumou?r|tissue|cancer",
-    re.IGNORECASE,
-)
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A column, or a row, that may hold the classes; `proposed` is the one to begin with."""
-
-    name: str
-    counts: dict[str, int]
-    in_row: bool = False
-    proposed: bool = False
-
-
-def candidates(columns: Mapping[str, Sequence[str | None]], rows: bool = False) -> list[Candidate]:
-    """Return the columns of labels that may hold the classes, the likeliest first."""
-    ranked: list[tuple[tuple[bool, bool, bool], Candidate]] = []
-    for name, cells in columns.items():
-        counts = Counter(cell for cell in cells if cell is not None)
-        if not 2 <= len(counts) <= _FEW_LEVELS or min(counts.values()) < 2 or not name:
-            continue
-        likely = bool(_LIKELY.search(name))
-        strong = any(_STRONG.get(word, ("ignored",))[0] != "ignored" for word in words_of(name))
-        other = strong or names_samples(name) or names_people(name)
-        codes = all(map(looks_numeric, counts))
-        rank = (other, not likely, codes)
-        ranked.append((rank, Candidate(name, dict(sorted(counts.items())), rows)))
-    ranked.sort(key=lambda pair: pair[0])
-    fit = [rank for rank, _ in ranked if not rank[0] and not (rank[1] and rank[2])]
-    if fit and ranked[0][0] == fit[0] and (not fit[0][1] or len(fit) == 1):
-        ranked[0] = (fit[0], replace(ranked[0][1], proposed=True))
-    return [candidate for _, candidate in ranked]
 
 
 _OF_INTEREST = """1 + abnormal active affected bad cancer carcinoma case cases dead death died

@@ -9,15 +9,10 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from os import PathLike
-from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -30,7 +25,7 @@ from .checks import check, note_values, notice
 from .errors import InputError, guarded, listed, locating, one_line, option, quote
 from .formats import read_frame, read_labels, stored_matrix
 from .frame import Frame, Labels, from_anndata, from_matrix, from_pandas, pick_columns, stand_up
-from .roles import IS, VERSUS, Candidate, ColumnRole, Role, Roles, candidates, guess_positive
+from .roles import IS, VERSUS, ColumnRole, Role, Roles, guess_positive
 from .text import ReadOptions, existing_file, names_in, shown_name
 
 
@@ -248,7 +243,7 @@ def read_table(
     array([[1.5, 2. ],
            [0.5, 4. ]])
     """
-    roles, options = _request(locals())
+    roles, options = requested(locals())
     file = existing_file(path)
     joined, source = None, shown_name(file)
     if labels is not None:
@@ -334,7 +329,7 @@ def make_table(
         for role, (name, _) in arrays.items():
             if role in options:
                 _refuse([role], f"{option(role)} and {option(name)} are both given")
-        roles, reading = _request(options)
+        roles, reading = requested(options)
         layer = reading.layer
         if layer is not None and kind != "AnnData":
             raise InputError(f"{option('layer')} is for AnnData")
@@ -391,7 +386,7 @@ def _kind_of(data: Any) -> str:
     return "sparse matrix" if sparse.issparse(data) else "array"
 
 
-def _request(given: Mapping[str, Any]) -> tuple[Roles, ReadOptions]:
+def requested(given: Mapping[str, Any]) -> tuple[Roles, ReadOptions]:
     """Return the roles and how to read, of all parameters; several columns may be one name."""
     roles = {f.name: given[f.name] for f in fields(Roles) if given.get(f.name) is not None}
     for name in ("batch", "adjust", "drop", "keep"):
@@ -489,18 +484,14 @@ def check_cohort(cohort: Table, table: Table) -> Table:
 
 def known_labels(cohort: Table, known: Sequence[str], source: str) -> Table:
     """Return a table with its labels spelled as those of a source that are known; refuse others."""
-    # a class that is spelled in two ways there cannot be told from the other by its key
-    often = Counter(map(spelling_key, known))
-    spelling = {spelling_key(label): label for label in known if often[spelling_key(label)] == 1}
-    strange = [label for label in cohort.class_counts() if label not in known]
-    changed = {old: spelling[spelling_key(old)] for old in strange if spelling_key(old) in spelling}
-    if len(changed) < len(strange):
-        raise InputError(
-            f"label {listed(n for n in strange if n not in changed)} does not occur in "
-            f"{one_line(source)}",
-            cohort.source,
-            f"rename it, or leave these samples out; the classes are {listed(known)}",
-        )
+    changed: dict[str, str] = {}
+    for label in [label for label in cohort.class_counts() if label not in known]:
+        alike = [name for name in known if spelling_key(name) == spelling_key(label)]
+        if len(alike) != 1:
+            what = f"label {quote(label)} does not occur in {one_line(source)}"
+            remedy = f"rename it, or leave these samples out; the classes are {listed(known)}"
+            raise InputError(what, cohort.source, remedy)
+        changed[label] = alike[0]
     if not changed or cohort.y is None:
         return cohort
     pairs = ", ".join(f"{quote(old)} is taken for {quote(new)}" for old, new in changed.items())
@@ -509,123 +500,3 @@ def known_labels(cohort: Table, known: Sequence[str], source: str) -> Table:
     y = np.array([changed.get(str(label), label) for label in cohort.y], dtype=object)
     record, notices = (*cohort.record, said), (*cohort.notices, notice)
     return replace(cohort, y=y, record=record, notices=notices)
-
-
-_SHOWN = 8  # rows, and columns of each, that are shown
-_CANDIDATES = 30
-_FEW = 12  # values of a column of numbers that may be classes
-
-
-def find_targets(path: str | PathLike[str], **options: Any) -> list[Candidate]:
-    """List the columns of a file that may hold the classes, the likeliest first.
-
-    At most one is `proposed`: never a sex, an age, a batch or names.
-    """
-    file = existing_file(path)
-    if options.get("labels") is not None:
-        file, options = existing_file(options["labels"]), {"na": options.get("na")}
-    with locating(shown_name(file)):
-        reading = _request(options)[1]
-        return _candidates(read_frame(file, reading), Codes(reading.na))
-
-
-def _candidates(frame: Frame, codes: Codes) -> list[Candidate]:
-    columns = dict(frame.beside)
-    for p, name in enumerate(frame.names if not columns else ()):
-        cells = frame.cells(p)
-        few = p in frame.raw or (len({*cells[:32]}) <= _FEW and all(v % 1 == 0 for v in cells[:32]))
-        columns |= {name: cells} if few else {}
-    listing = candidates({n: [codes.label(c) for c in cells] for n, cells in columns.items()})
-    if not any(c.proposed for c in listing) and frame.samples == "either" and len(frame):
-        # a row of text, such as that of the labels where features are in rows
-        turned = frame.turned()
-        texts = [p for p, cells in turned.raw.items() if 2 * len(cells) > len(turned)]
-        rows = {turned.names[p]: [codes.label(c) for c in turned.cells(p)] for p in texts}
-        listing = candidates(rows, rows=True) + listing
-    return listing[:_CANDIDATES]
-
-
-def preview_table(
-    path: str | PathLike[str], *, seconds: float = 60.0, memory: int | None = None, **options: Any
-) -> dict[str, Any]:
-    """Read a table in a process with limits, and say what is in it, for a program to show.
-
-    Without a target the one that `find_targets` proposes is taken. ``table`` of the answer, which
-    JSON can hold, is None if there is an ``error``; a file that cannot be read at all, or not
-    within the limits, is an `InputError`.
-    """
-    source = shown_name(existing_file(path))
-    request = json.dumps({"path": os.fspath(path), "options": options, "memory": memory})
-    command = [sys.executable, "-c", "from sparsegsvp.io.table import _answer; _answer()"]
-    remedy, answer = "check the file; it may be damaged", None
-    try:
-        done = subprocess.run(
-            command, input=request, capture_output=True, encoding="utf-8", timeout=seconds,
-            check=False,
-        )  # fmt: skip
-        answer = json.loads(done.stdout.strip().rpartition("\n")[2] or "null")
-    except subprocess.TimeoutExpired:
-        what = f"reading it takes more than {seconds:g} seconds"
-        raise InputError(what, source, remedy) from None
-    if answer is None:
-        what = "reading it ended the process that read it, or took more memory than there is"
-        raise InputError(what, source, remedy)
-    if "refused" in answer:
-        raise InputError(*answer["refused"])
-    return dict(answer)
-
-
-def _answer() -> None:
-    """Answer a request of `preview_table` on the standard streams."""
-    request = json.load(sys.stdin)
-    with suppress(ImportError, ValueError, OSError):
-        import resource
-
-        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        most = request["memory"] or physical * 3 // 4
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    try:
-        answer = _preview(existing_file(request["path"]), request["options"])
-    except InputError as error:
-        answer = {"refused": [error.what, error.where, error.remedy]}
-    print("\n" + json.dumps(answer), flush=True)
-
-
-def _preview(file: Path, options: dict[str, Any]) -> dict[str, Any]:
-    with locating(shown_name(file)):
-        frame = read_frame(file, _request(options)[1])
-        listing = _candidates(frame, Codes(options.get("na")))
-    listing = find_targets(file, **options) if options.get("labels") is not None else listing
-    proposed = next((c.name for c in listing if c.proposed), None)
-    target = options.get("target")
-    shown = sorted(range(len(frame.names)), key=lambda p: p not in frame.raw)[:_SHOWN]
-    cells = [frame.cells(p)[:_SHOWN] for p in shown]
-    answer: dict[str, Any] = {
-        "target": target or proposed,
-        "proposed": target is None and proposed is not None,
-        "candidates": [asdict(candidate) for candidate in listing],
-        "n_columns": len(frame.names),
-        "table": None,
-        "columns": [],
-        "notices": [notice.to_dict() for notice in frame.notices],
-        "shown": [frame.names[p] for p in shown],
-        "rows": [[as_label(cell) or "" for cell in row] for row in zip(*cells)],
-    }
-    try:
-        table = read_table(file, **{**options, "target": answer["target"]})
-    except InputError as error:
-        return answer | {"error": [error.what, error.where, error.remedy]}
-    counts = table.class_counts()
-    answer["table"] = {
-        "n_samples": table.X.shape[0], "n_features": len(table.feature_names), "classes": [*counts],
-        "class_counts": [*counts.values()], "positive": table.positive_class,
-        "positive_guessed": table.positive_guessed, "n_missing": table.n_missing,
-    }  # fmt: skip
-    answer["notices"] = [n.to_dict() for n in table.notices]
-    for c in table.roles:
-        guess = c.role == "target" and answer["proposed"]
-        reason = "a guess" if guess else c.reason
-        answer["columns"].append({"name": c.column, "role": c.role, "reason": reason})
-    rest = [n for n in table.feature_names if n not in {c.column for c in table.roles}][:200]
-    answer["columns"] += [{"name": n, "role": "feature", "reason": "numbers"} for n in rest]
-    return answer

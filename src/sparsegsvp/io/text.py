@@ -24,13 +24,15 @@ from typing import Any, BinaryIO
 
 from .._notices import Notice
 from .errors import InputError, did_you_mean, error_text, locating, one_line, option, quote
+from .roles import names_samples
 
 _SEPARATORS = {"\t": "tab", ";": "semicolon", "|": "pipe", ",": "comma", " ": "white space"}
+_MARKED = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _BLOCK = 1 << 20
 _SNIFFED_LINES = 25
 # What unpacks to less is never refused; text of measurements shrinks to a fifth, of counts that
 # are nearly all zero to a fiftieth, and only a file made for it to a thousandth.
-UNPACKED_BYTES, _RATIO = 1 << 26, 100
+_UNPACKED, _RATIO = 1 << 26, 100
 
 
 @dataclass(frozen=True)
@@ -50,19 +52,17 @@ class ReadOptions:
         # a shell passes \t on as two characters
         separator = {"\\t": "\t", "tab": "\t"}.get(self.separator or "", self.separator)
         object.__setattr__(self, "separator", separator)
-        marks = {"decimal": (self.decimal, ".,"), "thousands": (self.thousands, ".,' ")}
-        wrong = {name: mark for name, (mark, known) in marks.items() if mark not in (None, *known)}
+        name, remedy = "", "give a point or a comma, for thousands also an apostrophe or a blank"
         if separator is not None and (len(separator) != 1 or separator in '"\r\n\0'):
-            wrong = {"separator": separator}
+            name, remedy = "separator", "give one character, such as ; or |, or write tab"
+        elif self.decimal not in (None, ".", ","):
+            name = "decimal"
+        elif self.thousands not in (None, *".,' "):
+            name = "thousands"
         elif self.thousands is not None and self.thousands == self.decimal:
-            wrong = {"thousands": self.thousands}
-        for name, mark in wrong.items():
-            remedy = "give a point or a comma, for thousands also an apostrophe or a blank"
-            if name == "separator":
-                remedy = "give one character, such as ; or |, or write tab"
-            elif mark == self.decimal == self.thousands:
-                remedy = "it cannot be the decimal mark, too"
-            raise InputError(f"{option(name)} is {quote(mark)}", remedy=remedy)
+            name, remedy = "thousands", "it cannot be the decimal mark, too"
+        if name:
+            raise InputError(f"{option(name)} is {quote(getattr(self, name))}", remedy=remedy)
 
 
 @dataclass
@@ -107,9 +107,8 @@ def open_text(path: Path, encoding: str | None) -> Iterator[tuple[io.TextIOWrapp
         compressed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
         raw: Any = gzip.GzipFile(fileobj=file) if compressed else file
-        most = max(UNPACKED_BYTES, _RATIO * os.fstat(file.fileno()).st_size)
         try:
-            encoding = _find_encoding(raw, encoding, most)
+            encoding = _find_encoding(raw, encoding, path)
             raw.seek(0)
             yield io.TextIOWrapper(raw, encoding=encoding, newline=""), compressed
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -117,18 +116,15 @@ def open_text(path: Path, encoding: str | None) -> Iterator[tuple[io.TextIOWrapp
             raise InputError(what, remedy="copy or download the file again") from error
 
 
-def _find_encoding(raw: BinaryIO, given: str | None, most: int) -> str:
-    """Return the first encoding that reads all of a file, which may unpack to `most` bytes."""
+def _find_encoding(raw: BinaryIO, given: str | None, path: Path) -> str:
+    """Return the first encoding that reads all of a file."""
     head = raw.read(4096)
     if not head.strip():
         raise InputError("the file is empty", remedy="check the path")
     even, odd = head[::2].count(0), head[1::2].count(0)
-    sure = given
-    if sure is None and head.startswith(codecs.BOM_UTF8):
-        sure = "utf-8-sig"
-    elif sure is None and head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        sure = "utf-16"
-    elif sure is None and max(even, odd) > 0.4 * len(head) and 20 * min(even, odd) < len(head):
+    marked = [name for mark, name in _MARKED.items() if head.startswith(mark)]
+    sure = given or (marked[0] if marked else None)
+    if sure is None and max(even, odd) > 0.4 * len(head) and 20 * min(even, odd) < len(head):
         sure = "utf-16-le" if odd > even else "utf-16-be"  # of Western languages
     why = ""
     # five bytes mean nothing in Windows' Western encoding; Latin-1 takes any
@@ -136,7 +132,7 @@ def _find_encoding(raw: BinaryIO, given: str | None, most: int) -> str:
         raw.seek(0)
         try:
             io.TextIOWrapper(io.BytesIO(), encoding)  # refuses codecs that are not of text
-            for text in codecs.iterdecode(_blocks(raw, most), encoding):
+            for text in codecs.iterdecode(_blocks(raw, path), encoding):
                 if sure is None and "\0" in text:
                     what = "this is not a text table (it holds zero bytes)"
                     remedy = "give the file the extension of its format, such as .xlsx"
@@ -152,13 +148,31 @@ def _find_encoding(raw: BinaryIO, given: str | None, most: int) -> str:
     raise InputError(what, remedy="leave the encoding out to have it found, or save it as UTF-8")
 
 
-def _blocks(raw: BinaryIO, most: int) -> Iterator[bytes]:
+def _blocks(raw: BinaryIO, path: Path) -> Iterator[bytes]:
     """Yield the rest of a file in pieces, as far as it may unpack."""
     for block in iter(lambda: raw.read(_BLOCK), b""):
-        if isinstance(raw, gzip.GzipFile) and raw.tell() > most:
-            what = f"it unpacks to more than {most >> 20} MB, which no table of its size does"
-            raise InputError(what, remedy="unpack it yourself if you trust it, and give that file")
+        if isinstance(raw, gzip.GzipFile):
+            check_size(raw.tell(), path)
         yield block
+
+
+def memory_size() -> int:
+    """Return the bytes of memory of this machine; very many where that is not known."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # pragma: no cover  (not on this platform)
+        return 1 << 40
+
+
+def check_size(size: int, path: Path, ratio: int = _RATIO) -> None:
+    """Refuse what takes more memory than there is, or than a file of this size can hold."""
+    packed = path.stat().st_size
+    if size > min(memory_size(), max(_UNPACKED, ratio * packed)):
+        raise InputError(
+            f"it unpacks to {size >> 20} MB or more: a file of {packed >> 10} kB cannot hold them, "
+            "or this machine has not the memory",
+            remedy="unpack it yourself if you trust it, or read it on a larger machine",
+        )
 
 
 def split_lines(lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:
@@ -302,8 +316,6 @@ def open_delimited(path: Path, options: ReadOptions) -> Iterator[Rows]:
 
 def _refuse_two_readings(name: str, rows: Sequence[tuple[int, list[str]]]) -> None:
     """Refuse rows that end in nothing where their first cells may be names of rows."""
-    from .roles import names_samples
-
     first = [cells[0].strip() for _, cells in rows]
     distinct = len(set(first)) == len(first) > 2 and not any(map(looks_numeric, first))
     if distinct and not names_samples(name):
@@ -330,13 +342,6 @@ def of_width(
             what = f"{len(cells)} cells where the header has {width}"
             raise InputError(what, where=f"line {line}", remedy=remedy)
         yield line, cells
-
-
-def listed_names(given: Sequence[str]) -> tuple[str, ...]:
-    """Return names that stand in texts with commas between them, or one in each line of a file."""
-    parts = [[text] if text.startswith("@") else text.split(",") for text in given]
-    names = [name.strip() for part in parts for name in part]
-    return names_or_files([name for name in names if name])
 
 
 def names_or_files(given: str | Sequence[str]) -> tuple[str, ...]:
