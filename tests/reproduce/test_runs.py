@@ -55,7 +55,8 @@ def test_the_ovarian_split_is_the_recovered_one() -> None:
     """The training rows of the authors, whose mean their public history holds."""
     file = load_ovarian()
     known = {total: row for row, total in enumerate(file.X.sum(axis=1).tolist())}
-    parts = paper_split(*load_ovarian(order="authors", return_X_y=True), second_split=0.3)
+    data = load_ovarian(order="authors")
+    parts = paper_split(data.X, data.y, second_split=0.3)
     train = sorted(known[total] for total in parts.train[0].sum(axis=1).tolist())
     assert np.bincount(file.y[train]).tolist() == [63, 113]
     assert zlib.crc32(str(train).encode()) == TRAINING_ROWS
