@@ -1,53 +1,21 @@
 """What a reader has to know about a table, an evaluation or a panel.
 
-A notice is recognised by its code, never by its words. Console, page and results file print
-the same title and text.
+A notice is recognised by its code, never by its words, which are in ``notices.toml``. Console, page
+and results file print the same title and text.
 """
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from pathlib import Path
+from typing import Any, Literal
 
 Severity = Literal["serious", "caution", "note"]
 
-#: The title of each kind of notice.
-TITLES = {
-    # the table
-    "repeats": "Samples that may be copies",
-    "roles": "Columns that may be no measurements",
-    "patients": "Several samples of one patient",
-    "leak": "A column gives the class away",
-    "spelling": "Labels in several spellings",
-    "detection": "Values below detection",
-    "raw": "The values look raw",
-    "few": "Few samples",
-    "imbalance": "Unequal classes",
-    "missing": "Many missing values",
-    "batch column": "A column that may be a batch",
-    "thousands": "Numbers that may be read in two ways",
-    "codes": "Values that look like codes",
-    "encoding": "The encoding is a guess",
-    "missing labels": "Samples without a label",
-    "sheets": "A workbook with several sheets",
-    "identifiers": "Identifiers that were rounded",
-    # the evaluation
-    "none": "No signal was found",
-    "inconclusive": "Not decided yet",
-    "not tested": "Not tested against chance",
-    "weak": "The signal is weak",
-    "perfect": "Almost perfect separation",
-    "sizes": "The score is of panels of other sizes",
-    "fits": "Some fits warned",
-    "confounded": "Classes and batches hang together",
-    "new batch": "Worse on an unseen batch",
-    # the panel
-    "unstable": "The panel is unstable",
-    "rare": "Features that are seldom chosen",
-    "steered": "Features in or out by request",
-    # the run
-    "skipped": "Left out of this run",
-}
+_KINDS: dict[str, dict[str, str]] = tomllib.loads(
+    Path(__file__).with_name("notices.toml").read_text(encoding="utf-8")
+)
 
 
 @dataclass(frozen=True)
@@ -66,7 +34,7 @@ class Notice:
     Attributes
     ----------
     code : str
-        What kind of notice it is: a key of `TITLES`.
+        What kind of notice it is.
     severity : {"serious", "caution", "note"}
         How much it matters.
     text : str
@@ -86,16 +54,10 @@ class Notice:
     text: str
     actions: tuple[Action, ...] = ()
 
-    def __post_init__(self) -> None:
-        if self.code not in TITLES:
-            raise ValueError(f"there is no notice of kind {self.code!r}; add it to TITLES")
-        if self.severity not in get_args(Severity):
-            raise ValueError(f"severity must be one of {get_args(Severity)}")
-
     @property
     def title(self) -> str:
         """The title of its kind."""
-        return TITLES[self.code]
+        return _KINDS[self.code]["title"]
 
     def __str__(self) -> str:
         return f"{self.title}: {self.text}"
@@ -107,3 +69,14 @@ class Notice:
         if self.actions:
             described["actions"] = [asdict(action) for action in self.actions]
         return described
+
+
+def notice(kind: str, /, *values: Any, severity: Severity | None = None, **words: Any) -> Notice:
+    """Return a notice in the words of its kind; each of the values has an action of its own."""
+    said: Any = _KINDS[kind]
+    actions = [
+        Action(said["option"], value, said["action"].format(name=value, **words))
+        for value in (values if "option" in said else ())
+    ]
+    text = said["text"].format(**words)
+    return Notice(kind.partition(":")[0], severity or said["severity"], text, tuple(actions))

@@ -1,6 +1,6 @@
 """Checks of a table in the making: what is refused, left out, or looks odd.
 
-`NOTICES` has the words of what looks odd; `check` leaves out in place what cannot serve.
+`check` leaves out in place what cannot serve.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._notices import Action, Notice, Severity
+from .._notices import Notice, Severity, notice
 from .._validate import LARGEST, first_few
 from .cells import BELOW_DETECTION, MISSING, as_label, column_of, column_slices, spelling_key
 from .errors import InputError, counted, listed, option, quote, suggestion
@@ -33,63 +33,10 @@ from .roles import (
 )
 from .text import looks_numeric
 
-_PATIENT = "{text}: if they are one patient, name the patients as groups."
-_TOGETHER = "Keep the samples of each {name} together"
-# Severity, the option that would see to it with the words for that, and what is said.
-NOTICES: dict[str, tuple[Severity, str, str, str]] = {
-    "patients": ("serious", "group", _TOGETHER,
-        "Column {names} has {levels} values in {n} samples. If they are patients, name it as the "
-        "groups: samples of one patient in training and in test make every score too good."),
-    "batch column": ("note", "batch", "Audit {name} as a batch",
-        "{names} looks like a batch and is left out. Name it as the batch to see whether the panel "
-        "tells batches rather than classes."),
-    "roles": ("note", "drop", "Leave {name} out",
-        "{names} {look} {words}. In a table of few or unlike columns {are} like the others; drop "
-        "what is not to be predicted from."),
-    "leak": ("serious", "drop", "Leave {name} out",
-        "The values of {names} tell the class of every sample: if this is the label under another "
-        "name, or was measured after it was known, drop it."),
-    "leak: batch": ("serious", "", "",
-        "Each value of {names} occurs in one class only: what is found may tell these apart rather "
-        "than the classes."),
-    "repeats: ids": ("serious", "group", _TOGETHER, _PATIENT),
-    "repeats": ("serious", "", "", _PATIENT),
-    "repeats: within": ("note", "", "", "{text}, within a group."),
-    "repeats: across": ("serious", "", "", "{text} in different groups."),
-    "identifiers": ("serious", "", "",
-        "The identifiers in {names} are stored as numbers of more than 15 digits, of which the "
-        "last were lost: store them as text."),
-    "thousands": ("note", "thousands", "Read {text} as {whole}",
-        "All numbers with a mark have three digits after it, such as {text} in '{where}': it is "
-        "read as the decimal mark. If it separates thousands, say so with the option thousands."),
-    "detection": ("caution", "", "",
-        "Some values are marked as too low to be detected, or may be ({text}). They are treated as "
-        "missing and filled with medians, which are too high for them, and whether a value could "
-        "be measured may itself differ between the classes. If there are many, write a low number "
-        "in their place, such as half of the limit of detection."),
-    "codes": ("serious", "na", "Treat {name} as missing",
-        "{text} in {where} lies far from all other values, as codes for missing values do. If it "
-        "is one, name it as such: taken for a number it decides everything."),
-    "raw": ("caution", "log2", "Take logarithms",
-        "The values reach {high:,.0f} and differ by orders of magnitude, as raw intensities and "
-        "counts do. On that scale a few large values decide everything: take logarithms first, "
-        "with the option log2, unless you know better."),
-    "missing labels": ("note", "", "", "{text} left out."),
-    "missing labels: code": ("caution", "na", "Treat {name} as missing",
-        "{names} is taken as a class. If it stands for a label that is missing, name it with the "
-        "option na."),
-    "spelling": ("note", "", "",
-        "Labels that differ in capitals, blanks or as 1 and 1.0 are taken as one class: {text}. If "
-        "they are different classes, give them different names."),
-}  # fmt: skip
 
-
-def notice(kind: str, *values: Any, severity: Severity | None = None, **words: Any) -> Notice:
-    """Return a notice of `NOTICES`; each of the values has an action of its own."""
-    usual, name, label, text = NOTICES[kind]
-    actions = [Action(name, v, label.format(name=v, **words)) for v in values] if name else []
-    text = text.format(names=listed(values), **words)
-    return Notice(kind.partition(":")[0], severity or usual, text, tuple(actions))
+def _notice(kind: str, *values: Any, **words: Any) -> Notice:
+    """Return a notice that lists the values it is about."""
+    return notice(kind, *values, names=listed(values), **words)
 
 
 def check(
@@ -138,7 +85,7 @@ def _check_labels(
         some = "1 sample has" if len(gone) == 1 else f"{len(gone)} samples have"
         text = f"{some} no label and {'was' if len(gone) == 1 else 'were'}"
         frame.notes.append(f"{text} left out ({first_few(gone, most=3)})")
-        frame.notices.append(notice("missing labels", text=text))
+        frame.notices.append(_notice("missing labels", text=text))
         frame.pick(kept)
     positive = _unify_spelling(frame, positive)
     y = [str(label) for label in frame.text["target"]]
@@ -157,7 +104,7 @@ def _check_labels(
         what = f"no sample has the label {quote(positive)} ({option('positive')}) in "
         raise InputError(f"{what}{quote(target)}", remedy=suggestion(str(positive), distinct))
     if codes := [label for label in distinct if label.strip().lower() in MISSING - {"-"}]:
-        frame.notices.append(notice("missing labels: code", *codes))
+        frame.notices.append(_notice("missing labels: code", *codes))
     return positive
 
 
@@ -178,7 +125,7 @@ def _unify_spelling(frame: Frame, positive: str | None) -> str | None:
     if parts:
         text = "; ".join(parts)
         frame.notes.append(f"labels in several spellings are one class: {text}")
-        frame.notices.append(notice("spelling", text=text))
+        frame.notices.append(_notice("spelling", text=text))
     return None if positive is None else chosen.get(positive, positive)
 
 
@@ -263,7 +210,7 @@ def _assign_roles(frame: Frame, roles: Roles, target: str | None, first: str) ->
             frame.text["id"] = c.cells
             read = not c.text and position[c.name] not in frame.raw  # as numbers of 53 bits
             if read and any(len(cell or "") > 15 for cell in c.cells):
-                frame.notices.append(notice("identifiers", c.name))
+                frame.notices.append(_notice("identifiers", c.name))
     if refused := [c.name for c in columns if c.role == "refused"]:
         raise _holds_text(frame, refused)
     frame.roles += [ColumnRole(c.name, cast(Role, c.role), c.reason) for c in columns if c.reason]
@@ -287,9 +234,9 @@ def _notice_roles(frame: Frame, columns: list[Facts]) -> Iterator[Notice]:
     batches = any(role.startswith("batch:") for role in frame.text)
     for c in columns:
         if c.reason == REPEATS and "group" not in frame.text:
-            yield notice("patients", c.name, levels=c.levels, n=len(frame))
+            yield _notice("patients", c.name, levels=c.levels, n=len(frame))
         if c.role == "batch" and not batches:
-            yield notice("batch column", c.name)
+            yield _notice("batch column", c.name)
     plain = {c.name: c.look for c in columns if c.role == "feature" and c.look and c.reason}
     if plain:
         alone = len(plain) == 1
@@ -297,7 +244,7 @@ def _notice_roles(frame: Frame, columns: list[Facts]) -> Iterator[Notice]:
         serious = any(kind.role == "ignored" for kind in plain.values())
         severity: Severity = "caution" if serious else "note"
         words = " or ".join(dict.fromkeys(kind.words for kind in plain.values()))
-        yield notice("roles", *plain, severity=severity, look=look, are=are, words=words)
+        yield _notice("roles", *plain, severity=severity, look=look, are=are, words=words)
 
 
 def whole_columns(X: Any) -> NDArray[np.bool_]:
@@ -328,11 +275,11 @@ def _giveaways(frame: Frame, columns: list[Facts], gone: set[str]) -> Iterator[N
         few = 1 < levels == pairs and 3 * levels <= len(frame) >= 2 * _FEWEST
         copies += [c.name] if few and c.name not in copies else []
     if features := [name for name in names if name in copies and name not in gone]:
-        yield notice("leak", *features)
+        yield _notice("leak", *features)
     for name in copies:
         look = look_of(name) if name in gone else None
         if look is not None and look.role == "batch":
-            yield notice("leak: batch", name)
+            yield _notice("leak: batch", name)
 
 
 def _first_text(frame: Frame, names: list[str], role: str = "") -> str:
@@ -377,7 +324,7 @@ def _repeats(frame: Frame) -> Iterator[Notice]:
             text = f"{counted(len(again), 'identifier')} repeated ({listed(again)})"
         if groups is not None:
             kind = "repeats: across" if apart else "repeats: within"
-        yield notice(kind, *named, text=text)
+        yield _notice(kind, *named, text=text)
 
 
 def _row_digest(X: Any, i: int) -> bytes:
@@ -404,7 +351,7 @@ def note_values(frame: Frame) -> int:
         listing = first_few((f"{quote(code)} {n}" for code, n in counts), most=8)
         frame.notes.append(f"taken as missing: {listing}")
         low = [f"{quote(code)} {n}" for code, n in counts if code.lower() in BELOW_DETECTION]
-        frame.notices += [notice("detection", text=first_few(low))] if low else []
+        frame.notices += [_notice("detection", text=first_few(low))] if low else []
     frame.notices += _suspected_codes(frame)
     if sparse.issparse(X):
         missing = np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
@@ -437,7 +384,7 @@ def _suspected_codes(frame: Frame) -> Iterator[Notice]:
     if met:
         text = ", ".join(f"{code:g} ({n} times)" for code, n in met.items())
         together = ",".join(f"{code:g}" for code in met)
-        yield notice("codes", together, text=text, where=listed(where))
+        yield _notice("codes", together, text=text, where=listed(where))
 
 
 def _refuse_overflow(frame: Frame, low: NDArray[Any], high: NDArray[Any]) -> None:
@@ -473,4 +420,4 @@ def _raw_intensities(X: Any, low: NDArray[Any], high: NDArray[Any]) -> Iterator[
     skewed = np.mean(some.mean(axis=0) > np.median(some, axis=0)) > 0.6
     weak, strong = np.quantile(some[some > 0], [0.01, 0.99])
     if skewed and some.mean() > _SKEW * np.median(some) and strong > _SPAN * weak:
-        yield notice("raw", True, high=np.nanmax(high))
+        yield _notice("raw", True, high=np.nanmax(high))

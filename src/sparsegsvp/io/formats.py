@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .._notices import Action, Notice
+from .._notices import notice
 from .cells import Codes, as_label, spelling_key
 from .errors import (
     InputError,
@@ -150,8 +150,7 @@ def _read_excel(path: Path, options: ReadOptions, verbatim: Collection[str] | No
         notices = []
         if others:
             notes.append(f"the first of {len(shown)} sheets, {quote(name)}")
-            choices = tuple(Action("sheet", other, f"Read sheet {other}") for other in others)
-            notices.append(Notice("sheets", "note", f"This is {notes[-1]}.", choices))
+            notices.append(notice("sheets", *others, text=notes[-1]))
         body = filled[titles + 1 :]
         for line, cells in body:
             for extra in [cell for cell in cells[len(names) :] if cell != ""]:

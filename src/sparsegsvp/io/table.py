@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._notices import Notice
+from .._notices import Notice, notice
 from .cells import Codes, append_covariates, as_label, collapse_names, mark_missing, spelling_key
-from .checks import check, note_values, notice
+from .checks import check, note_values
 from .errors import InputError, guarded, listed, locating, one_line, option, quote
 from .formats import read_frame, read_labels, stored_matrix
 from .frame import Frame, Labels, from_anndata, from_matrix, from_pandas, pick_columns, stand_up
@@ -496,7 +496,7 @@ def known_labels(cohort: Table, known: Sequence[str], source: str) -> Table:
         return cohort
     pairs = ", ".join(f"{quote(old)} is taken for {quote(new)}" for old, new in changed.items())
     said = f"labels are spelled otherwise than in {one_line(source)}: {pairs}"
-    notice = Notice("spelling", "note", f"In {one_line(cohort.source)}, {said}.")
+    remark = notice("spelling: cohort", source=one_line(cohort.source), text=said)
     y = np.array([changed.get(str(label), label) for label in cohort.y], dtype=object)
-    record, notices = (*cohort.record, said), (*cohort.notices, notice)
+    record, notices = (*cohort.record, said), (*cohort.notices, remark)
     return replace(cohort, y=y, record=record, notices=notices)

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .._notices import Notice
+from .._notices import Notice, notice
 from .errors import InputError, did_you_mean, error_text, locating, one_line, option, quote
 from .roles import names_samples
 
@@ -306,11 +306,7 @@ def open_delimited(path: Path, options: ReadOptions) -> Iterator[Rows]:
         packed = "gzipped " if compressed else ""
         kind = f"{packed}text, {_SEPARATORS.get(sep, repr(sep))}-separated, {handle.encoding}"
         if options.encoding is None and handle.encoding in ("cp1252", "latin-1"):
-            said = (
-                f"The file is not UTF-8 and was read as {handle.encoding}, which takes any bytes: "
-                "check the letters with accents, and name the encoding if they are wrong."
-            )
-            notices.append(Notice("encoding", "caution", said))
+            notices.append(notice("encoding", encoding=handle.encoding))
         yield Rows(names, of_width(body, len(names), sep, ends), kind, notes, notices)
 
 

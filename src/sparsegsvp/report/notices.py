@@ -1,6 +1,6 @@
 """Notices of a run: what speaks against its score, its data and the stability of its panel.
 
-When a notice is due is decided here; what it says is in ``templates/notices.toml``.
+When a notice is due is decided here; what it says is in ``notices.toml``.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
-from .._notices import Notice, Severity
+from .._notices import Notice, Severity, notice
 from .charts import toml_asset
 from .words import POOR, Part, comes_back, joined, number, p_value, plural, range_words
 
@@ -20,32 +20,27 @@ _PERFECT = 0.99
 _IN_GROUPS = ", and those of a group with several classes within the group"
 
 
-def _notice(name: str, /, **numbers: Any) -> Notice:
-    entry = toml_asset("notices.toml")[name]
-    return Notice(entry.get("code", name), entry["severity"], entry["text"].format(**numbers))
-
-
 def notices_of(
     document: Part, flags: Sequence[Any], *parts: Iterable[Notice]
 ) -> list[dict[str, Any]]:
     """All notices of a run, its flags and those in ``parts``, the most serious first."""
     said = [
         *_about_score(document),
-        *(notice for flag in flags for notice in _from_flag(flag.code, flag.numbers)),
+        *(said for flag in flags for said in _from_flag(flag.code, flag.numbers)),
         *_about_data(document["data"]),
         *_about_panel(document),
-        *(notice for part in parts for notice in part),
-        *(Notice("skipped", "note", text) for text in document["run"]["skipped"]),
+        *(said for part in parts for said in part),
+        *(notice("skipped", text=text) for text in document["run"]["skipped"]),
     ]
     order = get_args(Severity)
-    return [n.to_dict() for n in sorted(said, key=lambda notice: order.index(notice.severity))]
+    return [n.to_dict() for n in sorted(said, key=lambda each: order.index(each.severity))]
 
 
 def _about_score(document: Part) -> Iterator[Notice]:
     verdict, score = document["verdict"], document["scores"]["balanced_accuracy"]
     if verdict["answer"] != "signal":
-        yield _notice(
-            "labels fixed" if verdict["reason"] == "labels fixed" else verdict["answer"],
+        yield notice(
+            "not tested: fixed" if verdict["reason"] == "labels fixed" else verdict["answer"],
             p="" if verdict["p_value"] is None else p_value(verdict),
             range=range_words(score),
             low=number(score["low"]),
@@ -53,31 +48,32 @@ def _about_score(document: Part) -> Iterator[Notice]:
             groups=_IN_GROUPS if "groups" in verdict["scheme"] else "",
         )
     if score["value"] >= _PERFECT:
-        yield _notice("perfect")
+        yield notice("perfect")
 
 
 def _from_flag(code: str, numbers: Mapping[str, Any]) -> Iterator[Notice]:
     """Put a flag of the evaluation into words; "perfect" and "few" are said of all runs."""
     if code in ("duplicates", "twins"):
-        yield _notice(code, samples=plural(numbers["n_samples"], "sample"))
+        kind = "repeats: twins" if code == "twins" else "repeats: equal"
+        yield notice(kind, samples=plural(numbers["n_samples"], "sample"))
     elif code == "confounded":
-        yield _notice("confounded closely" if numbers["closely"] else code, **numbers)
+        yield notice("confounded: closely" if numbers["closely"] else code, **numbers)
     elif code == "new batch":
-        yield _notice("new batch below chance" if numbers["below_chance"] else code, **numbers)
+        yield notice("new batch: below chance" if numbers["below_chance"] else code, **numbers)
     elif code in ("sizes", "fits"):
-        yield _notice(code, **numbers)
+        yield notice(code, **numbers)
 
 
 def _about_data(data: Part) -> Iterator[Notice]:
     smallest, largest = min(data["class_counts"]), max(data["class_counts"])
     if smallest < _FEW:
         rare = data["classes"][data["class_counts"].index(smallest)]
-        yield _notice("few", rare=rare, samples=plural(smallest, "sample"), step=1 / smallest)
+        yield notice("few", rare=rare, samples=plural(smallest, "sample"), step=1 / smallest)
     if largest >= _IMBALANCE * smallest:
-        yield _notice("imbalance", times=largest / smallest)
+        yield notice("imbalance", times=largest / smallest)
     share = data["n_missing"] / (data["n_samples"] * data["n_features"])
     if share > _MISSING:
-        yield _notice("missing", share=share)
+        yield notice("missing", share=share)
 
 
 def _about_panel(document: Part) -> Iterator[Notice]:
@@ -91,7 +87,7 @@ def _about_panel(document: Part) -> Iterator[Notice]:
             for rung in document["ladder"]
             if (rung["stability"] or 0.0) > index + 0.1 and not rung["chosen"]
         ]
-        yield _notice(
+        yield notice(
             "unstable",
             index=number(index),
             shuffled="" if noise is None else f"; with shuffled labels {number(noise)}",
@@ -106,10 +102,10 @@ def _about_panel(document: Part) -> Iterator[Notice]:
         and not (row["must"] or row["covariate"])
     ]
     if rare:
-        yield _notice("rare", names=joined(rare))
+        yield notice("rare", names=joined(rare))
 
 
 def cohort_remarks(flags: Sequence[Any]) -> list[str]:
     """What is to be known about the scores of another cohort, a sentence each."""
-    texts = toml_asset("notices.toml")["cohort"]
+    texts = toml_asset("cohort.toml")
     return [texts[flag.code].format(**flag.numbers) for flag in flags]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .._notices import Notice
+from .._notices import Notice, Severity, notice
 from .._typing import Float64Array
 from .._validate import check_integer, check_real, check_seed
 from ..estimators import GSVPSVM, GSVPSVMCV, PanelPipeline
@@ -198,7 +198,8 @@ def steering_notices(settings: Settings, table: Table) -> list[Notice]:
             f"The smallest class has {smallest} samples for {always} features that no fold may "
             "leave out: their weights are fitted to few samples."
         )
-    return [Notice("steered", "caution" if many else "note", " ".join(parts))] if parts else []
+    severity: Severity = "caution" if many else "note"
+    return [notice("steered", severity=severity, text=" ".join(parts))] if parts else []
 
 
 def columns_of(settings: Settings, table: Table, role: str) -> list[int]:
