@@ -149,12 +149,17 @@ def best_pairs(n_tables: int = 30) -> dict[str, dict[str, float]]:
     """
     result = {}
     options: Any = {"clip": None, "max_correlation": 1.0}
-    for kind, tau in (("independent", None), ("correlated", None), ("correlated, tau 0.01", 0.01)):
+    for kind in ("independent", "correlated", "correlated, tau 0.01", "correlated, three classes"):
+        tau = 0.01 if "tau" in kind else None
         hits, excess = 0, []
         for seed in range(n_tables):
+            rng = np.random.default_rng(seed)
             X, y = make_planted(60, 12, 3, effect=0.8, random_state=seed, return_X_y=True)
             if kind != "independent":
-                X = X @ np.random.default_rng(seed).normal(size=(12, 12))
+                X = X @ rng.normal(size=(12, 12))
+            if "three" in kind:
+                y = np.arange(60) % 3
+                X += (1.5 * rng.normal(size=(3, 12)) * X.std(axis=0))[y]
             greedy = subset_gsvp(X, y, 2, tau=tau, **options)
             values = {}
             for pair in combinations(range(12), 2):

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from joblib import Parallel, delayed
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
@@ -17,6 +18,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from sparsegsvp import GSVPSVM, ClassMoments, subset_gsvp
 from sparsegsvp.datasets import make_planted
+from sparsegsvp.estimators import base
 from sparsegsvp.estimators.base import DECISIONS, LINEAR, PROBABILISTIC
 
 # --- sizes -------------------------------------------------------------------------------
@@ -163,6 +165,33 @@ def test_a_row_that_weighs_as_much_as_two_is_two(same_model) -> None:
     weighted = GSVPSVM(n_features=2).fit(X, y, sample_weight=weight)
     rows = np.r_[:11, 10]
     same_model(weighted, GSVPSVM(n_features=2).fit(X[rows], y[rows]), X)
+
+
+@pytest.mark.parametrize("decision", ["logistic", "calibrated"])
+@pytest.mark.parametrize("m", [20, 700])
+def test_a_sample_of_many_rows_goes_by_content_and_keeps_weights(
+    m, decision, monkeypatch, same_model
+) -> None:
+    """Defect 18: above 20,000 rows, here 300, weights were ignored."""
+    for module in ("base", "gsvpsvm"):
+        monkeypatch.setattr(f"sparsegsvp.estimators.{module}.SAMPLE", 300)
+    rng = np.random.default_rng(0)
+    y = np.arange(900) % 3
+    X = rng.normal(size=(900, m))
+    X[:, :3] += 1.5 * np.eye(3)[y]
+    weight = np.where(X[:, 3] > 0.0, 30.0, 1.0)  # nearly all of it on one half of the rows
+    model = GSVPSVM(n_features=5, decision=decision)
+    expected = clone(model).fit(X, y, sample_weight=weight)
+    rows = rng.permutation(900)
+    same_model(clone(model).fit(X[rows], y[rows], sample_weight=weight[rows]), expected, X)
+    more = np.r_[X, X[:50] + 9.0], np.r_[y, y[:50]], np.r_[weight, np.zeros(50)]
+    same_model(clone(model).fit(more[0], more[1], sample_weight=7.0 * more[2]), expected, X)
+    weights, plain = [], base.fit_logistic
+    monkeypatch.setattr(base, "fit_logistic", lambda *args: weights.append(args[3]) or plain(*args))
+    clone(model).fit(X, y, sample_weight=weight)
+    [kept] = weights  # the weights of the rows that the decision was fitted to
+    assert len(kept) == 300 and set(kept) == {1.0, 30.0}
+    assert 0.35 < (kept == 30.0).mean() < 0.65
 
 
 def test_equal_rows_are_rows() -> None:
