@@ -124,7 +124,8 @@ def cheap(words: list[str], page: Path) -> list[str]:
 
 def test_the_demo_installs_the_app_that_the_readme_starts_next():
     assert "demo: $(VENV)/.installed-demo" in (ROOT / "Makefile").read_text()
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
     assert extras["demo"] == ["sparsegsvp[app]"]
     assert any(needed.startswith("starlette") for needed in extras["app"])
 
