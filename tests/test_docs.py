@@ -122,6 +122,14 @@ def cheap(words: list[str], page: Path) -> list[str]:
     return [*words, *(["--fast"] if "--fast" not in words else []), "--jobs", "1"]
 
 
+def test_the_demo_installs_the_app_that_the_readme_starts_next():
+    assert "demo: $(VENV)/.installed-demo" in (ROOT / "Makefile").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    assert extras["demo"] == ["sparsegsvp[app]"]
+    assert any(needed.startswith("starlette") for needed in extras["app"])
+
+
 def run(command: str, page: Path) -> None:
     words = shlex.split(command)
     program = Path(words[0]).name

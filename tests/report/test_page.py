@@ -187,6 +187,12 @@ def test_a_bare_run_has_a_page_too():
     assert "None was selected." in Reader(render_page(build_document(table, evaluation))).text
 
 
+def test_a_heatmap_says_what_its_colours_mean(document):
+    svg = draw_figures(document)["heatmap"].svg()
+    for words in ("−3 or less", "mean", "+3 or more", "standard deviations"):
+        assert f">{words}</text>" in svg
+
+
 def test_a_page_of_the_wrong_document_is_refused(document, comparison):
     with pytest.raises(InputError, match="sparsegsvp results"):
         render_page(comparison)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import report_fakes as fakes
 
@@ -46,6 +48,15 @@ def test_the_verdict_leads(answer, title, trust):
     assert named == (answer != "none")  # noise is not advertised
     codes = [notice["code"] for notice in document["notices"]]
     assert (answer in codes) == (answer != "signal")
+
+
+@pytest.mark.parametrize("case", fakes.CASES)
+def test_no_sentence_of_the_opening_is_a_table(documents, case):
+    for sentence in documents[case]["verdict"]["sentences"]:
+        for part in re.split(r"(?<=[.;:]) ", sentence):
+            # an interval is one statement
+            part = re.sub(r"\(?[-−]?\d[\d.]* (to|–|-) [-−]?\d[\d.]*\)?", "", part)
+            assert len(re.findall(r"(?<![\w.])\d[\d.,]*(?!\w)", part)) <= 4, part
 
 
 def test_why_it_was_not_decided_is_said():
