@@ -250,7 +250,8 @@ class Covariances:
         square = np.zeros(len(trace))
         for s, within in enumerate(self.within):
             if float(n) * n * m > _EXACT_SHRINKAGE:
-                order = np.argsort(within, kind="stable")[np.count_nonzero(within == 0.0) :]
+                order = np.argsort(np.round(within, 9), kind="stable")  # words have equal ones
+                order = order[within[order] > 0.0]
                 order = order[np.linspace(0, len(order) - 1, min(_SAMPLED, len(order)), dtype=int)]
                 raw = self._read(np.full(len(order), s), order) * unit
                 square[s] = unit[order] ** 2 @ (raw**2).sum(axis=1)
