@@ -32,7 +32,7 @@ from .procedure import (
 )
 from .result import Adjustment, EvaluationResult, Flag, OutOfFold, Scoring, paired_difference
 from .splits import Fold, Samples, count_duplicates, count_twins, make_folds, read_samples
-from .stability import HALVES, PAIRS, half_samples
+from .stability import HALVES, PAIRS, STREAM, draw_halves, half_samples
 
 FOLDS, ALONE, FINAL = "folds", "covariates alone", "final fit"
 _FIT, _FINAL = 1, 2  # seed streams
@@ -143,6 +143,8 @@ def nested_evaluate(
     if n_splits is None:
         n_splits = max(2, min(5, int(samples.units.min())))
     folds = make_folds(samples, n_splits, n_repeats, seed)
+    half_seed = derive_seed(seed, STREAM)
+    halves = draw_halves(samples, n_pairs, half_seed)  # refused before any work
     flags = _sample_flags(samples)
     procedure, clock = Procedure(estimator, samples), Clock(progress)
     scoring = Scoring.of(samples, folds, positive, level)
@@ -154,12 +156,14 @@ def nested_evaluate(
     final = (procedure, rungs, derive_seed(seed, _FINAL))
     model, models = clock.run(FINAL, fit_all, [final], n_jobs)[0]
     stability = None
-    options: dict[str, Any] = {"seed": seed, "n_jobs": n_jobs, "progress": progress}
+    options: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
     if n_pairs:
         with clock.stage(HALVES):
-            stability = half_samples(procedure, model, models, n_pairs, names, **options)
+            stability = half_samples(
+                procedure, model, models, halves, names, seed=half_seed, **options
+            )
     with clock.stage(PERMUTATIONS):
-        verdict = run_test(procedure, n_permutations, **options)
+        verdict = run_test(procedure, n_permutations, seed=seed, **options)
 
     prevalence = float(samples.shares[positive]) if k == 2 else None
     scores = scoring.all(found, labels, prevalence)

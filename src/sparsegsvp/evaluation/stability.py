@@ -50,7 +50,7 @@ THRESHOLD = 0.6
 MIN_CORRELATION = 0.8
 PAIRS = 20
 _PAIRS, _SHUFFLES = 2, 3  # pairs of each of some shufflings of the labels
-_STREAM = 11  # keeps these seeds apart
+STREAM = 11  # keeps these seeds apart
 
 
 def within_class_correlations(
@@ -127,7 +127,7 @@ def draw_halves(samples: Samples, n_pairs: int, seed: int) -> list[IntArray]:
     if any(np.unique(samples.codes[rows]).size < samples.n_classes for rows in halves):
         raise ValueError(
             "a half of the samples lacks a class: there are too few samples (or groups) of it; "
-            "use n_pairs=0, or collect more."
+            "leave this class out, or collect more."
         )
     return halves
 
@@ -266,7 +266,7 @@ def half_samples(
     procedure: Procedure,
     model: Any,
     models: dict[int, Any],
-    n_pairs: int,
+    halves: list[IntArray],
     feature_names: tuple[str, ...] | None,
     *,
     seed: int,
@@ -282,8 +282,7 @@ def half_samples(
     longest = max(models, default=0)
     path = selected_features(models[longest], m) if longest else None
     path = panel if path is None else path
-    seed = derive_seed(seed, _STREAM)
-    halves = draw_halves(samples, n_pairs, seed)
+    n_pairs = len(halves) // 2
     shuffles = min(_SHUFFLES, n_pairs) if can_permute(samples) else 0
     pieces: list[tuple[Any, ...]] = [
         (choose, procedure, rows, derive_seed(seed, 1, i), longest) for i, rows in enumerate(halves)
