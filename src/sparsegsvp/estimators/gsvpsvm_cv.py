@@ -144,20 +144,19 @@ class GSVPSVMCV(PanelClassifier):
         table = self._of_size(1)._read(X, y, sample_weight)
         codes, weight, everything = table.codes, table.weight, table.covariances
         groups = groups.compute() if is_dask(groups) else groups
-        values = everything.row_values()
-        folds = list(_folds(self.cv, codes, weight, values, groups, seed))
-        train = np.zeros((len(folds), len(codes)), dtype=bool)
+        folds = _folds(self.cv, codes, weight, everything.row_values(), groups, seed)
+        marks = [[np.bincount(rows, minlength=len(codes)) > 0 for rows in fold] for fold in folds]
+        train, held = zip(*marks)
         n_classes = len(table.classes)
-        for mask, (inside, _) in zip(train, folds):
-            mask[inside] = True
-            absent = np.bincount(codes[inside], minlength=n_classes) == 0
+        for mask in train:
+            absent = np.bincount(codes[mask], minlength=n_classes) == 0
             if absent.any():
                 label = table.classes[absent].tolist()[0]
                 raise ValueError(
                     f"a training fold has no sample of class {label!r}: use fewer folds, other "
                     "groups, or add samples"
                 )
-        sets = everything.folds(train)
+        sets = everything.folds(np.array(train))
         candidates = sets.varying.all(axis=0) & np.isfinite(table.factor)
         most = self.max_features or 30 + 5 * (n_classes - 2)
         most = check_panel(min(most, int(candidates.sum())), candidates, table.factor)
@@ -165,9 +164,9 @@ class GSVPSVMCV(PanelClassifier):
             sets, most, tau=self.tau, max_correlation=self.max_correlation,
             penalty_factor=table.factor,
         )  # fmt: skip
-        wrong, counted = _held_out(table, folds, paths)
         least = max(1, int(np.count_nonzero(table.factor == 0.0)))
-        path, size = _choose(wrong, codes, counted, n_classes, least, self.scoring, self.rule)
+        sums = _held_out(table, held, paths, self.scoring)
+        path, size = _choose(*sums, n_classes, least, self.rule)
         return table, path, size
 
 
@@ -206,65 +205,64 @@ def _folds(
 
 
 def _held_out(
-    table: Training, folds: list[tuple[IntArray, IntArray]], paths: list[Path]
+    table: Training, held: Sequence[BoolArray], paths: list[Path], scoring: str
 ) -> tuple[Array, Array]:
-    """How often each row was classified wrongly with each size when held out, and its weight."""
-    codes, limits = table.codes, table.covariances.limits
+    """Weighted sums over held-out rows of their errors with k sizes and a 1, and of products.
+
+    The error is how often a row was classified wrongly when held out. Sums (2, k + 1) and products
+    (2, k + 1, k + 1), of squared weights, are for balanced classes and for ``scoring``.
+    """
+    n_classes, limits = len(table.classes), table.covariances.limits
     union, place = np.unique([path.order for path in paths], return_inverse=True)
-    place, held = place.reshape(len(paths), -1), np.zeros((len(folds), len(codes)), dtype=bool)
-    for mask, (_, outside) in zip(held, folds):
-        mask[outside] = True
-    times = held.sum(axis=0)
-    if not times.any():
+    place = place.reshape(len(paths), -1)
+    totals = np.bincount(table.codes, table.weight * np.any(held, axis=0), minlength=n_classes)
+    if not totals.any():
         raise ValueError("no fold holds out a sample: cv must split rows of positive weight")
+    shares = np.ones((2, n_classes)) / totals.sum()
+    shares[: 1 + (scoring == "balanced_error")] = 1.0 / (n_classes * np.where(totals, totals, 1.0))
 
-    limits = None if limits is None else limits[:, union]
-
-    def errors(columns: Array, code: IntArray, *masks: BoolArray) -> Array:
-        columns = clip_values(columns, limits)
-        wrong = np.zeros((len(code), place.shape[1]))
+    def visit(state: Any, columns: Array, code: IntArray, w: Array, *masks: BoolArray) -> Array:
+        columns = clip_values(columns, None if limits is None else limits[:, union])
+        wrong, times = np.zeros((len(code), place.shape[1] + 1)), np.sum(masks, axis=0)
         for path, at, mask in zip(paths, place, masks):
-            wrong[mask] += (path.predictions(columns[mask][:, at]) != code[mask]).T
-        return wrong
+            wrong[mask, :-1] += (path.predictions(columns[mask][:, at]) != code[mask]).T
+        wrong /= np.maximum(times, 1)[:, None]
+        wrong[:, -1] = times > 0
+        by_class = [w * (code == k) @ wrong for k in range(n_classes)]  # counts add up exactly
+        weighted = [wrong * (share[code] * w)[:, None] for share in shares]
+        new = np.vstack([*by_class, *(part.T @ part for part in weighted)])
+        return new if state is None else state + new
 
-    wrong = table.rows.take(union).map_rows(errors, (codes, *held)).T
-    wrong /= np.maximum(times, 1)
-    return wrong, table.weight * (times > 0)
+    sums = table.rows.take(union).reduce_rows(visit, np.add, (table.codes, table.weight, *held))
+    return shares @ sums[:n_classes], sums[n_classes:].reshape(2, -1, sums.shape[1])
 
 
 def _choose(
-    wrong: Array,
-    codes: IntArray,
-    weight: Array,
-    n_classes: int,
-    least: int,
-    scoring: str,
-    rule: str,
+    sums: Array, products: Array, n_classes: int, least: int, rule: str
 ) -> tuple[dict[str, np.ndarray], int]:
     """Losses by size, and the smallest size of at least ``least`` that the rule allows."""
-    totals = np.bincount(codes, weight, minlength=n_classes)
-    balanced = weight / (n_classes * np.where(totals > 0.0, totals, 1.0)[codes])
-    share = balanced if scoring == "balanced_error" else weight / weight.sum()
 
-    def mean_and_error(values: Array, w: Array) -> tuple[Array, Array]:
-        mean = values @ w
-        return mean, np.sqrt(np.maximum((values - mean[:, None]) ** 2 @ w**2, 0.0))
+    def mean_and_error(contrast: Array, of: int) -> tuple[Array, Array]:
+        mean, away = contrast @ sums[of], contrast.copy()
+        away[:, -1] -= mean
+        return mean, np.sqrt(np.maximum((away @ products[of] * away).sum(axis=1), 0.0))
 
-    loss, loss_se = mean_and_error(wrong, share)
-    error, error_se = mean_and_error(wrong, balanced)
+    sizes = np.eye(len(sums[0]))[:-1]
+    error, error_se = mean_and_error(sizes, 0)
+    loss, loss_se = mean_and_error(sizes, 1)
     path = {
-        "n_features": np.arange(1, len(wrong) + 1),
+        "n_features": np.arange(1, len(loss) + 1),
         "loss": loss,
         "loss_se": loss_se,
         "balanced_accuracy": 1.0 - error,
         "balanced_accuracy_se": error_se,
     }
-    best = least - 1 + int(loss[least - 1 :].argmin())
+    best = least - 1 + int(np.round(loss[least - 1 :], 12).argmin())
     allowed: BoolArray = np.arange(len(loss)) == best
     if rule == "1se":
         allowed = loss <= loss[best] + loss_se[best]
     elif rule == "paired":
-        excess, excess_se = mean_and_error(wrong - wrong[best], share)
+        excess, excess_se = mean_and_error(sizes - sizes[best], 1)
         part = _PART_PAIR if n_classes == 2 else _PART_MANY
         gain = max(0.0, 1.0 - 1.0 / n_classes - loss[best])
         allowed = excess <= np.maximum(_ERRORS * excess_se, part * gain) + 1e-12

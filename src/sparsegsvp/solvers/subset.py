@@ -117,9 +117,11 @@ class Covariances:
         sets, cells = copy(self), self.codes
         # rows of one class that are in the same sets form a cell
         for mask in train:
-            _, cells = np.unique(2 * cells + mask, return_inverse=True)
-        first = np.unique(cells, return_index=True)[1]
-        sets._set(train, cells, self.codes[first], train[:, first])
+            cells = 2 * cells + mask
+            cells = np.searchsorted(np.flatnonzero(np.bincount(cells)), cells)
+        row = np.empty(cells.max() + 1, dtype=np.intp)
+        row[cells] = np.arange(len(cells))  # any of each cell
+        sets._set(train, cells, self.codes[row], train[:, row])
         return sets
 
     def _set(
@@ -131,8 +133,8 @@ class Covariances:
         statistics: tuple[Array, Array] | None = None,
     ) -> None:
         """Take training sets; cells of rows make them up, ``inside`` (n_sets, n_cells)."""
-        weight, n_classes = self._sample_weight, len(self._pilot)
-        total = np.bincount(cells, weight, minlength=len(of_class)).astype(np.float64)
+        weight, times, n_classes = self._sample_weight, self._times, len(self._pilot)
+        total, times = (np.bincount(cells, w, len(of_class)).astype(float) for w in (weight, times))
         scatter = None
         if self._tall:
             mean, scatter = self._scatter(cells, of_class, inside, total)
@@ -153,10 +155,11 @@ class Covariances:
             # what cancels but for rounding is nothing
             within[s] = np.where(np.diagonal(scatter[s]) > 1e-13 * raw, np.diagonal(scatter[s]), 0)
             size = np.abs(self._pilot).max(axis=0)
-        self._standardize(share, train @ self._times, means, within, size)
+        self._standardize(share, inside @ times, means, within, size)
         self._full, self._raw_means = scatter, means
-        self.weight = train * weight
-        self.weight /= self.weight.sum(axis=1, keepdims=True)
+        if scatter is None:
+            self.weight = train * weight
+            self.weight /= self.weight.sum(axis=1, keepdims=True)
         far = (np.abs(self.center) > LARGE_MEAN * self.scale).any()
         self._exact = self.rows.dtype != np.float64 and bool(far)
         self.dtype = np.dtype(np.float64) if self._exact else self.rows.dtype
@@ -197,10 +200,9 @@ class Covariances:
                 product += part.T @ part  # a matrix with itself: symmetric to the last bit
             return sums, products
 
-        def merge(a: Any, b: Any) -> tuple[Array, Array]:
-            return a[0] + b[0], a[1] + b[1]
-
-        sums, products = self.rows.reduce_rows(visit, merge, (cells, self._sample_weight))
+        sums, products = self.rows.reduce_rows(
+            visit, lambda a, b: (a[0] + b[0], a[1] + b[1]), (cells, self._sample_weight)
+        )
         mean = centers + sums / np.where(total > 0.0, total, 1.0)[:, None]
         return mean, np.tensordot(patterns.astype(np.float64), products, axes=1)
 
