@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sparsegsvp import GSVPSVM, GSVPSVMCV
 
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 
@@ -107,6 +109,26 @@ def test_tall_tables_are_read_twice_whatever_the_size(chunks, same_model) -> Non
     model = GSVPSVM(n_features=2).fit(data.lazy, many)
     assert 2 < data.passes <= 3  # the third of the chunks that hold the panel
     same_model(model, GSVPSVM(n_features=2).fit(X, many), X, tol=1e-5)
+
+
+def test_a_search_holds_some_numbers_a_row_whatever_the_columns_and_sizes(monkeypatch) -> None:
+    """Labels, weights, folds: not a row's errors with 30 sizes, nor its weight in every fold."""
+    from sparsegsvp.estimators import gsvpsvm
+
+    monkeypatch.setattr(gsvpsvm, "SAMPLE", 500)  # rows that are kept for the decision
+    peaks = []
+    for n in (6_000, 60_000, 120_000):  # the first imports what a search needs
+        X, y = make_rows((n, 40), np.float32)
+        data = Counted(X, (3000, 40))
+        tracemalloc.start()
+        try:
+            with dask.config.set(scheduler="synchronous"):
+                search = GSVPSVMCV().fit(data.lazy, y)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+        assert len(search.path_["loss"]) == 30 and data.passes == 5
+    assert peaks[2] - peaks[1] < 60_000 * 160  # bytes: as many as a row of 40 columns has
 
 
 @pytest.mark.parametrize("chunks", [(40, 1500), (60, 250)], ids=str)
