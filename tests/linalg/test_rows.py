@@ -107,10 +107,13 @@ def test_products(rows, X, exact) -> None:
         assert product.dtype == np.float64
         assert_allclose(product, expected, rtol=tol, atol=10 * tol)
     codes, centers = np.arange(41) % 2, rng.normal(size=(3, 2))
-    index = np.array([5, 0, 12])
+    index, sets = np.array([5, 0, 12]), np.array([2, 0, 2])
+    w = several[sets]
     assert_allclose(
-        rows.cross(index, centers, codes, several, several * centers[:, codes] @ X, exact=exact),
-        (several * (X[:, index].T - centers[:, codes])) @ X,
+        rows.cross(
+            index, centers, codes, several, sets, w * centers[:, codes] @ X, exact=exact
+        ),
+        (w * (X[:, index].T - centers[:, codes])) @ X,
         rtol=tol, atol=100 * tol,
     )  # fmt: skip
 

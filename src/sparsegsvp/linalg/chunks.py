@@ -54,6 +54,7 @@ class DaskRows(Rows):
         centers: Array,
         codes: IntArray,
         weight: Array,
+        sets: IntArray,
         back: Array,
         *,
         exact: bool = False,
@@ -65,14 +66,10 @@ class DaskRows(Rows):
             place = [np.flatnonzero(_inside(index, self._cols[j])) for j in held]
             v = _task(
                 _centred_columns, [self._chunk(i, j) for j in held], local, place,
-                centers, codes[rows], weight[:, rows],
+                centers, codes[rows], weight[:, rows], sets,
             )  # fmt: skip
-            parts.append(
-                [
-                    _task(_ask, self._chunk(i, j), "tdot", v, exact=exact)
-                    for j in range(len(self._cols))
-                ]
-            )
+            chunks = (self._chunk(i, j) for j in range(len(self._cols)))
+            parts.append([_task(_ask, chunk, "tdot", v, exact=exact) for chunk in chunks])
         columns = [_tree(np.add, list(column)) for column in zip(*parts)]
         return np.concatenate(self._compute(columns), axis=-1)
 
@@ -246,14 +243,14 @@ def _centred_columns(
     centers: Array,
     codes: IntArray,
     weight: Array,
+    sets: IntArray,
 ) -> Array:
     """Weighted and centred columns of a band, one a row; their chunks and places are given."""
-    v = np.empty(weight.shape)
+    v = np.empty((len(sets), len(codes)))
     for chunk, index, at in zip(chunks, local, place):
         v[at] = as_rows(chunk).columns(index).T
     v -= centers[:, codes]
-    v *= weight
-    return v
+    return v * weight[sets]
 
 
 def _check(rows: Rows, name: str | None) -> None:

@@ -93,16 +93,17 @@ class Rows(ABC):
         centers: Array,
         codes: IntArray,
         weight: Array,
+        sets: IntArray,
         back: Array,
         *,
         exact: bool = False,
     ) -> Array:
         """X'v for ``v = weight * (x_f - center of the row's class)``, a row for each of ``index``.
 
-        ``back`` is what the centers contribute: ``X'(weight * center)``.
+        Its weights are the row ``sets`` of ``weight``; ``back`` is ``X'(weight * center)``.
         """
         v = (self.columns(index) - centers.T[codes]).T
-        v *= weight
+        v *= weight[sets]
         return self.tdot(v, exact=exact)
 
     def reduce_rows(
@@ -429,12 +430,13 @@ class SparseRows(Rows):
         centers: Array,
         codes: IntArray,
         weight: Array,
+        sets: IntArray,
         back: Array,
         *,
         exact: bool = False,
     ) -> Array:
         if self.X.format != "csr":
-            return super().cross(index, centers, codes, weight, back, exact=exact)
+            return super().cross(index, centers, codes, weight, sets, back, exact=exact)
         out = -back
         self._find(index)
         for j, f in enumerate(index.tolist()):
@@ -442,7 +444,7 @@ class SparseRows(Rows):
             # them is copied into the cache, and multiplied there in float64
             at = self._places[f]
             rows = np.searchsorted(self.X.indptr, at, side="right") - 1
-            v = self.X.data[at] * weight[j, rows]
+            v = self.X.data[at] * weight[sets[j], rows]
             for span in spans(len(rows), self._height(self.shape[0])):
                 out[j] += self.X[rows[span]].T @ v[span]
         return out

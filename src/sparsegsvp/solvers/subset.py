@@ -237,7 +237,7 @@ class Covariances:
         centers = self._raw_means[sets, :, features]
         back = (centers * self.share[sets])[:, None] @ self._raw_means[sets]
         return self.rows.cross(
-            features, centers, self.codes, self.weight[sets], back[:, 0], exact=self._exact
+            features, centers, self.codes, self.weight, sets, back[:, 0], exact=self._exact
         )
 
     def size(self) -> tuple[Array, Array]:
