@@ -157,7 +157,6 @@ class Judged:
         return Record(
             intercept=Record(value=-0.05, low=-0.4, high=0.3, level=0.95),
             slope=slope,
-            slope_intercept=0.0,
         )
 
 

@@ -167,7 +167,6 @@ class PanelStability:
     """
 
     n_pairs: int
-    n_shuffles: int
     sizes: tuple[int, ...]
     n_features: int
     panel: tuple[int, ...]
@@ -307,7 +306,7 @@ def half_samples(
     chosen = tuple(made[: len(halves)]), tuple(made[len(halves) :])
     panels = tuple(panel.tolist()), tuple(path.tolist())
     sizes = tuple(sorted(models))
-    return PanelStability(n_pairs, shuffles, sizes, m, *panels, *chosen, stand_ins, feature_names)
+    return PanelStability(n_pairs, sizes, m, *panels, *chosen, stand_ins, feature_names)
 
 
 class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):

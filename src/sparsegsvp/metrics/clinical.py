@@ -9,7 +9,6 @@ sensitivity and specificity. Tables are dictionaries of columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,13 +103,10 @@ class Calibration(Record):
     slope : Interval or None
         1 where probabilities are spread as they should be, below 1 where they are too extreme.
         None where no slope fits best: the log odds separate the classes, or are all equal.
-    slope_intercept : float or None
-        The intercept that belongs to the slope.
     """
 
     intercept: Interval
     slope: Interval | None
-    slope_intercept: float | None
 
 
 def calibration_line(
@@ -150,13 +146,13 @@ def calibration_line(
     variance = max(1 / max(curvature, 1e-300) - counted, 0.0)
     intercept = normal_interval(shift, variance, level=level)
     if x[y].min() >= x[~y].max() or x[y].max() <= x[~y].min():  # also where all are equal
-        return Calibration(intercept, None, None)
+        return Calibration(intercept, None)
     model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(x[:, None], y)
     slope, offset = float(model.coef_[0, 0]), float(model.intercept_[0])
     mean = expit(slope * x + offset)
     design = np.column_stack([np.ones(y.size), x]) * np.sqrt(weight * mean * (1 - mean))[:, None]
     error = float(np.linalg.inv(design.T @ design)[1, 1])
-    return Calibration(intercept, normal_interval(slope, error, level=level), offset)
+    return Calibration(intercept, normal_interval(slope, error, level=level))
 
 
 def calibration_curve(
@@ -331,11 +327,10 @@ def threshold_table(
     prior: Any,
     prevalence: float,
     own: float | None = None,
-    thresholds: Sequence[float] = THRESHOLDS,
     trials: tuple[float, float] | None = None,
     level: float = 0.95,
 ) -> dict[str, list[Any]]:
-    """Return rates, predictive values and net benefit at each of some thresholds.
+    """Return rates, predictive values and net benefit at thresholds of 0.05, 0.1, 0.2, ..., 0.9.
 
     Parameters
     ----------
@@ -343,8 +338,6 @@ def threshold_table(
         As in `decision_curve`.
     own : float, optional
         The threshold of the model's own labels, at the prevalence: shown too and marked.
-    thresholds : sequence of float, default=(0.05, 0.1, 0.2, ..., 0.9)
-        Between 0 and 1.
 
     Returns
     -------
@@ -361,7 +354,7 @@ def threshold_table(
     (0.5, 0.5, 0.0)
     """
     y, p = check_probabilities(y_true, y_proba)
-    at = sorted({*thresholds, *(() if own is None else (own,))})
+    at = sorted({*THRESHOLDS, *(() if own is None else (own,))})
     s, c = _rates(threshold_counts(y, move_prior(p, prior, prevalence), at))
     ones, zeros = trials or (float(y.sum()), float((~y).sum()))
     rows = []

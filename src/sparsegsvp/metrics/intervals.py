@@ -46,13 +46,11 @@ class Interval(Record):
 class Difference(Interval):
     """A paired difference: an `Interval` with p-values.
 
-    Of several comparisons (`n_compared`) the intervals hold jointly (Bonferroni), and
-    `p_adjusted` is Holm's.
+    Of several comparisons the intervals hold jointly (Bonferroni), and `p_adjusted` is Holm's.
     """
 
     p_value: float = 1.0
     p_adjusted: float = 1.0
-    n_compared: int = 1
 
 
 def exact_interval(successes: int, trials: int, *, level: float = 0.95) -> Interval:
@@ -298,8 +296,7 @@ def paired_differences(
 
     Given are their values, their variances and the degrees of freedom of these.
     """
-    count = len(values)
-    tail = (1 - level) / (2 * max(count, 1))
+    tail = (1 - level) / (2 * max(len(values), 1))
     errors = np.sqrt(np.asarray(variances, dtype=np.float64))
     p_values = [
         float(2 * student.sf(abs(value) / error, df)) if error > 0 else float(value == 0)
@@ -309,7 +306,7 @@ def paired_differences(
     for value, error, df, p, adjusted in zip(values, errors, degrees, p_values, holm(p_values)):
         half = float(student.ppf(1 - tail, df)) * float(error)
         low, high = max(-1.0, value - half), min(1.0, value + half)
-        result.append(Difference(value, low, high, level, p, float(adjusted), count))
+        result.append(Difference(value, low, high, level, p, float(adjusted)))
     return result
 
 
