@@ -345,12 +345,19 @@ class Scored:
         known = self._probabilities(prevalence)
         return None if known is None else frame(metrics.decision_curve(*known[:2], **known[2]))
 
-    def calibration_curve(self, n_bins: int = 5) -> Any:
-        """Return predicted and observed shares of positives in bins as a data frame."""
+    def calibration_curve(self) -> Any:
+        """Return predicted and observed shares of positives, and counts, as a data frame.
+
+        In five bins of equal counts; those that ties make equal are one.
+        """
         known = self._probabilities(None)
         if known is None:
             return None
-        return frame(metrics.calibration_curve(*known[:2], n_bins=n_bins))
+        y, p, _ = known
+        bins = np.searchsorted(np.percentile(p, [20, 40, 60, 80]), p)
+        _, member, count = np.unique(bins, return_inverse=True, return_counts=True)
+        predicted, observed = (np.bincount(member, part) / count for part in (p, y))
+        return frame({"predicted": predicted, "observed": observed, "count": count})
 
     def roc_curve(self) -> Any:
         """Return the ROC curve; of several folds their mean at equal false positive rates."""

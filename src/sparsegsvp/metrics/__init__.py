@@ -3,7 +3,6 @@
 # ruff: noqa: F401  (what is not in __all__ is for other rooms)
 from .clinical import (
     Calibration,
-    calibration_curve,
     calibration_line,
     decision_curve,
     move_prior,
@@ -37,7 +36,6 @@ __all__ = [
     "Difference",
     "Interval",
     "average_jaccard",
-    "calibration_curve",
     "calibration_line",
     "decision_curve",
     "delong_interval",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 from scipy.stats import norm
@@ -153,39 +153,6 @@ def calibration_line(
     design = np.column_stack([np.ones(y.size), x]) * np.sqrt(weight * mean * (1 - mean))[:, None]
     error = float(np.linalg.inv(design.T @ design)[1, 1])
     return Calibration(intercept, normal_interval(slope, error, level=level))
-
-
-def calibration_curve(
-    y_true: ArrayLike, y_proba: ArrayLike, *, n_bins: int = 5
-) -> dict[str, NDArray[Any]]:
-    """Return observed against predicted share of positives, in bins of equal counts.
-
-    Parameters
-    ----------
-    y_true, y_proba
-        As in `calibration_line`.
-    n_bins : int, default=5
-        Number of bins; those that ties make equal are left out.
-
-    Returns
-    -------
-    dict of columns
-        ``predicted``, ``observed`` and ``count``.
-
-    Examples
-    --------
-    >>> from sparsegsvp.metrics import calibration_curve
-    >>> curve = calibration_curve([0, 0, 1, 1], [0.2, 0.2, 0.7, 0.7], n_bins=2)
-    >>> curve["observed"].tolist(), curve["count"].tolist()
-    ([0.0, 1.0], [2, 2])
-    """
-    y, p = check_probabilities(y_true, y_proba)
-    edges = np.percentile(p, np.linspace(0, 100, n_bins + 1))
-    member = np.searchsorted(edges[1:-1], p)
-    count = np.bincount(member)
-    used = count > 0
-    predicted, observed = (np.bincount(member, part)[used] / count[used] for part in (p, y))
-    return {"predicted": predicted, "observed": observed, "count": count[used]}
 
 
 def predictive_values(
