@@ -50,13 +50,13 @@ from sparsegsvp.evaluation.cache import Cache, digest, run_pieces, versions
 from sparsegsvp.evaluation.procedure import Answer
 from sparsegsvp.evaluation.result import OutOfFold, Scoring, difference_variance
 from sparsegsvp.evaluation.splits import make_folds, read_samples
-from sparsegsvp.metrics import (
+from sparsegsvp.metrics import predictive_values
+from sparsegsvp.metrics.intervals import (
     Interval,
     area_and_variance,
     delong_interval,
     fold_variance,
     paired_differences,
-    predictive_values,
     proportion_interval,
 )
 

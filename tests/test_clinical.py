@@ -16,9 +16,9 @@ from sparsegsvp.metrics import (
     move_prior,
     net_benefit,
     predictive_values,
-    threshold_counts,
     threshold_table,
 )
+from sparsegsvp.metrics.clinical import threshold_counts
 
 
 @pytest.fixture

@@ -7,25 +7,23 @@ import pytest
 from scipy.stats import beta, norm
 from sklearn.metrics import roc_auc_score
 
-from sparsegsvp.metrics import (
+from sparsegsvp.metrics.intervals import (
     Interval,
     area_and_variance,
     auc_interval,
-    average_jaccard,
     delong_interval,
-    error_bound,
     exact_interval,
     fold_variance,
     holm,
     mean_interval,
     mean_variance,
-    nogueira_stability,
     paired_differences,
     proportion_interval,
     rate_trials,
     recall_mean_interval,
     sequential_p_value,
 )
+from sparsegsvp.metrics.stability import average_jaccard, error_bound, nogueira_stability
 
 # ------------------------------------------------------------------------------ intervals
 

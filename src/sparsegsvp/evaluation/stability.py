@@ -38,7 +38,7 @@ from .._validate import (
     refuse_dask,
 )
 from ..linalg.rows import as_rows
-from ..metrics import error_bound, nogueira_stability
+from ..metrics.stability import error_bound, nogueira_stability
 from .cache import run_pieces
 from .permutation import can_permute, shuffled_codes
 from .procedure import Procedure, fit_parameters, last_step, make_imputer, selected_features
@@ -342,7 +342,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         Mean size of the runs' panels, and Nogueira's index of them.
     error_bound_ : float or None
         Bound on the expected number of rarely chosen features among those kept
-        (`sparsegsvp.metrics.error_bound`); None unless it is below their number.
+        (Shah and Samworth's); None unless it is below their number.
     stand_ins_ : dict
         From each kept feature to those that correlate with it by at least 0.8 within the classes.
     group_frequencies_ : ndarray of shape (n_features,)

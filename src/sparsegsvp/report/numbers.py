@@ -18,7 +18,7 @@ from scipy.spatial.distance import squareform
 from scipy.stats import false_discovery_control, ttest_ind_from_stats
 
 from .._typing import Float64Array
-from ..metrics import area_and_variance
+from ..metrics.intervals import area_and_variance
 from .words import MANY_CLASSES
 
 Part = dict[str, Any]
