@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 from scipy.stats import t as student
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GroupKFold, LeaveOneGroupOut
 from sklearn.utils import check_consistent_length
 
 from .._typing import Float64Array, IntArray, Record
@@ -394,23 +394,16 @@ class BatchAudit(Record):
 
 def batch_folds(samples: Samples, values: NDArray[np.str_]) -> list[Fold]:
     """Return the folds that leave each batch out where enough samples of each class are left."""
-    lots = np.unique(values, return_inverse=True)[1]
-    if lots.max() + 1 > _MOST:
-        splits = list(GroupKFold(_MOST).split(lots, groups=lots))
-        for lot, (_, test) in enumerate(splits):
-            lots[test] = -1 - lot
-        lots = -1 - lots
-    folds = []
-    ordered, groups = lots[samples.order], samples.groups
-    for lot in range(int(lots.max()) + 1):
-        test = samples.order[ordered == lot]
-        apart = ordered != lot  # samples whose group has others in the test part are in neither
-        if groups is not None:
-            apart &= ~np.isin(groups[samples.order], groups[test])
-        train = samples.order[apart]
+    order, groups, folds = samples.order, samples.groups, []
+    few = np.unique(values).size <= _MOST
+    splitter = LeaveOneGroupOut() if few else GroupKFold(_MOST)
+    for index, (train, test) in enumerate(splitter.split(order, groups=values[order])):
+        train, test = order[train], order[test]
+        if groups is not None:  # samples whose group has others in the test part are in neither
+            train = train[~np.isin(groups[train], groups[test])]
         left = np.bincount(samples.codes[train], minlength=samples.n_classes)
         if left.min() >= _FEWEST_LEFT:
-            folds.append(Fold(0, lot, train, test))
+            folds.append(Fold(0, index, train, test))
     return folds
 
 
