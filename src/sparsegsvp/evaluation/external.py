@@ -22,7 +22,8 @@ from sklearn.utils import check_consistent_length
 
 from .._typing import Float64Array, IntArray, Record
 from .._validate import check_real, derive_seed, first_few
-from ..metrics import Interval, move_prior, recall_mean_interval
+from ..metrics.clinical import class_shares, move_prior
+from ..metrics.intervals import Interval, recall_mean_interval
 from .procedure import Answer, class_scores, estimator_prior, last_step
 from .result import Flag, OutOfFold, Scored, Scoring
 from .splits import Fold, Samples
@@ -115,10 +116,9 @@ def validate_external(
     truth, predicted = _codes(y, labels), _codes(model.predict(X), labels)
     check_consistent_length(truth, predicted)
     decision, proba = class_scores(model, X)
+    prior = estimator_prior(model, k) if prior is None else class_shares("prior", prior, k)
     if prior is None:
-        prior = estimator_prior(model, k)
-        if prior is None:
-            prior = getattr(last_step(model), "class_prior_", None)
+        prior = getattr(last_step(model), "class_prior_", None)
     totals = np.bincount(truth, minlength=k)
     shares, complete = totals / truth.size, bool(totals.all())
     if decision is not None and not np.isfinite(decision).all():
@@ -126,10 +126,6 @@ def validate_external(
     if proba is not None:
         given = shares if prior is None else prior
         proba = move_prior(proba, given, shares) if complete else None
-    own = 0.5
-    if prior is not None and k == 2 and complete:
-        old = 0.5 if isinstance(prior, str) else float(np.asarray(prior)[one])
-        own = float(move_prior([0.5], old, float(shares[one]))[0])
     zeros = np.zeros(truth.size, dtype=np.intp)
     found = OutOfFold(np.arange(truth.size), zeros, zeros, truth, predicted, decision, proba)
     scoring = Scoring(totals.astype(np.float64), one, level, exact=True)
@@ -153,7 +149,8 @@ def validate_external(
         classes=tuple(labels), positive=labels[one] if k == 2 else None, prevalence=share,
         class_counts=tuple(totals.tolist()), scores=scoring.all(found, labels, share),
         calibration=calibration, flags=tuple(flags), out_of_fold=found, scoring=scoring,
-        own_threshold=own, observed_prevalence=prevalence is None, shift=None,
+        own_threshold=scoring.own_threshold(prior, shares), shift=None,
+        observed_prevalence=prevalence is None,
     )  # fmt: skip
 
 

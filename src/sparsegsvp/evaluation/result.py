@@ -235,6 +235,13 @@ class Scoring:
         truth, proba = found.truth == self.positive, found.proba[:, self.positive]
         return clinical.calibration_line(truth, proba, weight=1 / found.n_repeats, level=self.level)
 
+    def own_threshold(self, prior: Any, shares: Float64Array) -> float:
+        """Return the probability, at the samples' shares, where labels of a model change."""
+        if prior is None or shares.size > 2 or not shares.all():
+            return 0.5
+        one = self.positive
+        return float(clinical.move_prior([0.5], float(prior[one]), float(shares[one]))[0])
+
     def all(
         self, found: OutOfFold, classes: Sequence[Any], prevalence: float | None
     ) -> dict[str, Interval]:

@@ -69,14 +69,16 @@ def move_prior(y_proba: ArrayLike, prior: Any, to: Any) -> Float64Array:
     """
     given = np.asarray(y_proba, dtype=np.float64)
     table = np.column_stack([1 - given, given]) if given.ndim == 1 else given
-    old, new = (_shares(name, s, table.shape[1]) for name, s in (("prior", prior), ("to", to)))
+    k = table.shape[1]
+    old, new = class_shares("prior", prior, k), class_shares("to", to, k)
     moved = table * (new / old)
     total = moved.sum(axis=1, keepdims=True)
     moved = np.divide(moved, total, out=table.copy(), where=total > 0)
     return moved[:, 1] if given.ndim == 1 else moved
 
 
-def _shares(name: str, given: Any, n_classes: int) -> Float64Array:
+def class_shares(name: str, given: Any, n_classes: int) -> Float64Array:
+    """Return the share of each class, given as in `move_prior`."""
     if isinstance(given, str):
         if given != "equal":
             raise ValueError(f'{name} must be "equal", a share or one share for each class.')
