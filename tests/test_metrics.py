@@ -249,6 +249,7 @@ def test_nogueira_refuses_what_it_cannot_read():
 
 
 def test_error_bound_is_shah_and_samworths():
-    assert error_bound(10, 5000, 0.6) == pytest.approx(100 / 5000 / 0.2)
-    assert error_bound(10, 5000, 0.5) is None
+    assert error_bound(10, 5000, 0.6, 1) == pytest.approx(100 / 5000 / 0.2)
+    assert error_bound(10, 5000, 0.5, 1) is None
+    assert error_bound(100, 5000, 0.6, 10) is None  # a bound of 10 on 10 features says nothing
     assert Interval(1, 0, 2).to_dict() == {"value": 1, "low": 0, "high": 2, "level": 0.95}

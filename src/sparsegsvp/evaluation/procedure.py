@@ -206,9 +206,9 @@ class PathScores:
 
     @classmethod
     def of(cls, procedure: Procedure, sizes: Sequence[int], seed: int) -> PathScores | None:
-        """Return the scores of a procedure's path; None if it has none, or selects before it."""
+        """Return the scores of a procedure's path; None if steps before it look at labels."""
         last, steps = last_step(procedure.estimator), inner_steps(clone(procedure.estimator))
-        if not hasattr(last, "fit_path") or any(_looks_at_labels(step) for _, step in steps):
+        if any(_looks_at_labels(step) for _, step in steps):
             return None
         samples = procedure.samples
         rows = samples.order
@@ -374,6 +374,11 @@ def _weights(step: Any) -> Float64Array | None:
     return np.linalg.norm(np.atleast_2d(weights), axis=0)
 
 
+def by_weight(weights: Float64Array) -> IntArray:
+    """Order the features that have a weight by its size."""
+    return np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
+
+
 def _support(step: Any) -> IntArray | None:
     if hasattr(step, "get_support"):
         return np.flatnonzero(step.get_support())
@@ -387,7 +392,7 @@ def _order(step: Any) -> IntArray | None:
         return np.asarray(step.feature_order_, dtype=np.intp)
     weights = _weights(step)
     if weights is not None:
-        return np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
+        return by_weight(weights)
     if hasattr(step, "ranking_"):
         return np.argsort(np.asarray(step.ranking_), kind="stable")
     if hasattr(step, "scores_"):

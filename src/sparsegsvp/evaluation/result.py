@@ -519,9 +519,7 @@ class EvaluationResult(Scored):
         """The panels of the outer folds: repeat, fold, size, features; None when unknown."""
         if self.fold_panels is None:
             return None
-        base = self.folds[["repeat", "fold"]]
-        sizes = [len(panel) for panel in self.fold_panels]
-        return base.assign(size=sizes, features=list(self.fold_panels))
+        return self.folds[["repeat", "fold", "size"]].assign(features=list(self.fold_panels))
 
     @cached_property
     def ladder(self) -> Any:

@@ -208,8 +208,7 @@ class PanelStability:
     def error_bound(self) -> float | None:
         """Bound on the expected number of rarely chosen ones among them; None if not below it."""
         size = float(np.mean([half.panel.size for half in self.halves]))
-        bound = error_bound(size, self.n_features, self.threshold)
-        return bound if bound is not None and bound < self.n_stable else None
+        return error_bound(size, self.n_features, self.threshold, self.n_stable)
 
     def _index(self, choices: Sequence[Choice], size: int | None) -> float:
         panels = [choice.at(size).tolist() for choice in choices]
@@ -423,7 +422,19 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         Z = np.zeros((len(halves), X.shape[1]), dtype=bool)
         for row, choice in zip(Z, run_pieces(choose, pieces, n_jobs=self.n_jobs)):
             row[choice.panel] = True
-        self._count(samples, Z)
+        self.selections_ = Z
+        self.selection_frequencies_ = Z.mean(axis=0)
+        self.mean_panel_size_ = float(Z.sum(axis=1).mean())
+        self.stability_ = nogueira_stability(Z)
+        kept = np.flatnonzero(self._reached())
+        self.error_bound_ = error_bound(
+            self.mean_panel_size_, Z.shape[1], self.threshold, kept.size
+        )
+        self.stand_ins_ = within_class_correlations(samples.X, samples.codes, kept.tolist())
+        self.group_frequencies_ = self.selection_frequencies_.copy()
+        for feature, partners in self.stand_ins_.items():
+            columns = [feature, *(j for j, _ in partners)]
+            self.group_frequencies_[feature] = Z[:, columns].any(axis=1).mean()
         return self
 
     def _fit_params(
@@ -448,21 +459,6 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
                 "estimator that does, or leave it out."
             )
         return own
-
-    def _count(self, samples: Samples, Z: BoolArray) -> None:
-        """Set the attributes that follow from what each half selected."""
-        self.selections_ = Z
-        self.selection_frequencies_ = Z.mean(axis=0)
-        self.mean_panel_size_ = float(Z.sum(axis=1).mean())
-        self.stability_ = nogueira_stability(Z)
-        kept = np.flatnonzero(self._reached())
-        bound = error_bound(self.mean_panel_size_, Z.shape[1], self.threshold)
-        self.error_bound_ = bound if bound is not None and bound < kept.size else None
-        self.stand_ins_ = within_class_correlations(samples.X, samples.codes, kept.tolist())
-        self.group_frequencies_ = self.selection_frequencies_.copy()
-        for feature, partners in self.stand_ins_.items():
-            columns = [feature, *(j for j, _ in partners)]
-            self.group_frequencies_[feature] = Z[:, columns].any(axis=1).mean()
 
     def _reached(self) -> BoolArray:
         # frequencies are counts over N: allow for the rounding of the division
