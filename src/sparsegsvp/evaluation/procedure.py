@@ -206,9 +206,9 @@ class PathScores:
 
     @classmethod
     def of(cls, procedure: Procedure, sizes: Sequence[int], seed: int) -> PathScores | None:
-        """Return the scores of a procedure's path; None if steps before it look at labels."""
+        """Return the scores of a procedure's path; None if a step before it may use labels."""
         last, steps = last_step(procedure.estimator), inner_steps(clone(procedure.estimator))
-        if any(_looks_at_labels(step) for _, step in steps):
+        if any(get_tags(s).target_tags.required or hasattr(s, "predict") for _, s in steps):
             return None
         samples = procedure.samples
         rows = samples.order
@@ -229,11 +229,6 @@ class PathScores:
         scores = search._search(self.X, codes[self.order])[1]["balanced_accuracy"]
         # sums of weights round differently in another order
         return round(float(max(scores[min(size, scores.size) - 1] for size in sizes)), 12)
-
-
-def _looks_at_labels(step: Any) -> bool:
-    """Tell whether a step of a pipeline may use the labels."""
-    return bool(get_tags(step).target_tags.required) or hasattr(step, "predict")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from .._typing import Float64Array, IntArray, Record
 from .._validate import check_real
 from ..metrics import Calibration, Difference, Interval, clinical, intervals
 from .procedure import panel_of
-from .splits import Fold, Samples, holdout_ratio
+from .splits import Fold, Samples
 
 if TYPE_CHECKING:
     from .external import BatchAudit
@@ -141,7 +141,8 @@ class Scoring:
     @classmethod
     def of(cls, samples: Samples, folds: Sequence[Fold], positive: int, level: float) -> Scoring:
         """Return the scoring of samples that were split into folds."""
-        return cls(samples.units, positive, level, holdout_ratio(folds), samples.groups)
+        ratio = float(np.mean([fold.test.size / fold.train.size for fold in folds]))
+        return cls(samples.units, positive, level, ratio, samples.groups)
 
     def _units_of(self, found: OutOfFold) -> IntArray:
         """Return the independent unit of each prediction: a sample or its group."""
