@@ -82,16 +82,14 @@ def validate_external(
         The cohort.
     y : array-like of shape (n_samples,)
         Its labels.
-    pos_label : label, optional
-        The positive class of two, by default the last in sorted order.
+    pos_label, level
+        As in `sparsegsvp.nested_evaluate`.
     prevalence : float, optional
         Share of the positive class where the model is to be used; by default that of the cohort.
     prior : "equal" or array-like of shape (n_classes,), optional
         The class shares that the model's probabilities are for. Needed where it neither says them
         (``prior_``) nor weights the classes: it does not remember those of its training samples,
         and the cohort's are taken for them.
-    level : float, default=0.95
-        Coverage of the intervals.
 
     Returns
     -------

@@ -252,7 +252,7 @@ def decision_curve(
     Parameters
     ----------
     y_true, y_proba
-        As in `threshold_counts`.
+        As in `calibration_line`.
     prior : "equal" or float
         The share of the positive class that the probabilities are for.
     prevalence : float
