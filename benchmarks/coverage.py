@@ -50,13 +50,13 @@ from sparsegsvp.evaluation.cache import Cache, digest, run_pieces, versions
 from sparsegsvp.evaluation.procedure import Answer
 from sparsegsvp.evaluation.result import OutOfFold, Scoring, difference_variance
 from sparsegsvp.evaluation.splits import make_folds, read_samples
-from sparsegsvp.metrics import (
+from sparsegsvp.metrics import predictive_values
+from sparsegsvp.metrics.intervals import (
     Interval,
+    area_and_variance,
     delong_interval,
-    delong_variance,
     fold_variance,
     paired_differences,
-    predictive_values,
     proportion_interval,
 )
 
@@ -291,7 +291,7 @@ def delong(positives: int, negatives: int, area: float, replicates: int, seed: i
     for _ in range(replicates):
         score = rng.normal(size=y.size) + shift * y
         found = delong_interval(y, score)
-        half = 1.96 * np.sqrt(delong_variance(y, score))
+        half = 1.96 * np.sqrt(area_and_variance(y, score)[1])
         ends["delong"].append((found.low, found.high))
         ends["wald"].append((max(0.0, found.value - half), min(1.0, found.value + half)))
     row: dict[str, Any] = {"cell": [positives, negatives, area], "replicates": replicates}

@@ -10,16 +10,15 @@ from sklearn.linear_model import LogisticRegression
 
 from sparsegsvp.metrics import (
     Interval,
-    calibration_curve,
     calibration_line,
     decision_curve,
     exact_interval,
     move_prior,
     net_benefit,
     predictive_values,
-    threshold_counts,
     threshold_table,
 )
+from sparsegsvp.metrics.clinical import threshold_counts
 
 
 @pytest.fixture
@@ -90,15 +89,6 @@ def test_repeats_do_not_narrow_the_line(cohort):
 def test_no_slope_where_any_would_do():
     assert calibration_line([0, 0, 1, 1], [0.1, 0.2, 0.8, 1.0]).slope is None
     assert calibration_line([0, 1, 0, 1], [0.5] * 4).slope is None
-
-
-def test_calibration_curve_counts_every_sample_once(cohort):
-    y, p = cohort
-    curve = calibration_curve(y, p, n_bins=7)
-    assert curve["count"].sum() == y.size
-    assert curve["count"] @ curve["observed"] == pytest.approx(y.sum())
-    assert curve["count"] @ curve["predicted"] == pytest.approx(p.sum())
-    assert np.abs(curve["observed"] - curve["predicted"]).max() < 0.08
 
 
 # ---------------------------------------------------------------------- predictive values

@@ -7,25 +7,23 @@ import pytest
 from scipy.stats import beta, norm
 from sklearn.metrics import roc_auc_score
 
-from sparsegsvp.metrics import (
+from sparsegsvp.metrics.intervals import (
     Interval,
+    area_and_variance,
     auc_interval,
-    average_jaccard,
     delong_interval,
-    delong_variance,
-    error_bound,
     exact_interval,
     fold_variance,
     holm,
     mean_interval,
     mean_variance,
-    nogueira_stability,
     paired_differences,
     proportion_interval,
     rate_trials,
     recall_mean_interval,
     sequential_p_value,
 )
+from sparsegsvp.metrics.stability import average_jaccard, error_bound, nogueira_stability
 
 # ------------------------------------------------------------------------------ intervals
 
@@ -159,7 +157,7 @@ def test_joint_intervals_hold_together():
 
 def test_one_difference_is_the_t_test_and_no_spread_is_no_doubt():
     found = paired_differences([0.1], [0.0016], [24])[0]
-    assert (found.low > 0) == (found.p_value < 0.05) and found.n_compared == 1
+    assert (found.low > 0) == (found.p_value < 0.05)
     same, apart = paired_differences([0.0, 0.2], [0.0, 0.0], [4, 4])
     assert (same.p_value, apart.p_value) == (1.0, 0.0)
 
@@ -179,15 +177,16 @@ def test_delong_variance_is_that_of_structural_components_with_ties():
     above = (score[y][:, None] > score[~y]) + 0.5 * (score[y][:, None] == score[~y])
     parts = above.mean(axis=1), above.mean(axis=0)
     expected = sum(part.var(ddof=1) / part.size for part in parts)
-    assert delong_variance(y, score) == pytest.approx(expected)
-    assert np.isnan(delong_variance([1, 0, 0], [1, 2, 3]))
+    assert area_and_variance(y, score)[1] == pytest.approx(expected)
+    assert np.isnan(area_and_variance(np.arange(3) < 1, np.arange(3.0))[1])
 
 
 def test_zeros_and_ones_are_labels_as_booleans_are():
     """Defect 23: integers gave nan."""
     y, score = np.array([0, 1, 1, 0, 1]), np.array([0.1, 0.9, 0.4, 0.5, 0.7])
-    assert delong_variance(y, score) == delong_variance(y.astype(bool), score) > 0
-    assert delong_interval(y, score).value == pytest.approx(roc_auc_score(y, score))
+    found = delong_interval(y, score)
+    assert found == delong_interval(y.astype(bool), score) and found.low < found.value
+    assert found.value == pytest.approx(roc_auc_score(y, score))
 
 
 @pytest.mark.parametrize(
@@ -200,7 +199,7 @@ def test_zeros_and_ones_are_labels_as_booleans_are():
 )
 def test_areas_refuse_what_has_none(y, score, words):
     with pytest.raises(ValueError, match=words):
-        delong_variance(y, score)
+        delong_interval(y, score)
 
 
 def test_delong_interval_covers_where_the_usual_one_does_not():
@@ -210,7 +209,7 @@ def test_delong_interval_covers_where_the_usual_one_does_not():
     scores = [rng.normal(size=40) + shift * y for _ in range(300)]
     found = [delong_interval(y, score) for score in scores]
     assert np.mean([i.low <= 0.95 <= i.high for i in found]) >= 0.94
-    half = [1.96 * np.sqrt(delong_variance(y, score)) for score in scores]
+    half = [1.96 * np.sqrt(area_and_variance(y, score)[1]) for score in scores]
     wald = np.mean([abs(i.value - 0.95) <= h for i, h in zip(found, half)])
     assert wald < 0.92
 
@@ -250,6 +249,7 @@ def test_nogueira_refuses_what_it_cannot_read():
 
 
 def test_error_bound_is_shah_and_samworths():
-    assert error_bound(10, 5000, 0.6) == pytest.approx(100 / 5000 / 0.2)
-    assert error_bound(10, 5000, 0.5) is None
+    assert error_bound(10, 5000, 0.6, 1) == pytest.approx(100 / 5000 / 0.2)
+    assert error_bound(10, 5000, 0.5, 1) is None
+    assert error_bound(100, 5000, 0.6, 10) is None  # a bound of 10 on 10 features says nothing
     assert Interval(1, 0, 2).to_dict() == {"value": 1, "low": 0, "high": 2, "level": 0.95}

@@ -50,6 +50,11 @@ def test_a_calibrated_model_is_called_calibrated():
     assert found.calibration.slope.low < 1 < found.calibration.slope.high
     truth, p = y[1500:], model.predict_proba(X[1500:])[:, 1]
     assert found.scores["brier"].value == pytest.approx(np.mean((p - truth) ** 2))
+    bins = found.calibration_curve()
+    assert len(bins) == 5 and bins["count"].sum() == truth.size
+    assert bins["count"] @ bins["observed"] == pytest.approx(truth.sum())
+    assert bins["count"] @ bins["predicted"] == pytest.approx(p.sum())
+    assert np.abs(bins["observed"] - bins["predicted"]).max() < 0.08
     curve = found.decision_curve()
     at = curve[np.isclose(curve["threshold"], 0.1)].iloc[0]
     called = p >= 0.1

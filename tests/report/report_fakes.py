@@ -132,11 +132,11 @@ class Judged:
         names = ["threshold", "net_benefit", "low", "high", "treat_all"]
         return pd.DataFrame(rows, columns=names)
 
-    def calibration_curve(self, n_bins=5):
+    def calibration_curve(self):
         if self.positive is None:
             return None
         order = np.argsort(self.probability)
-        parts = np.array_split(order, n_bins)
+        parts = np.array_split(order, 5)
         rows = [(self.probability[p].mean(), self.truth[p].mean(), p.size) for p in parts]
         return pd.DataFrame(rows, columns=["predicted", "observed", "count"])
 
@@ -157,7 +157,6 @@ class Judged:
         return Record(
             intercept=Record(value=-0.05, low=-0.4, high=0.3, level=0.95),
             slope=slope,
-            slope_intercept=0.0,
         )
 
 

@@ -25,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._typing import BoolArray, Float64Array, IntArray
 from .._validate import check_choice, check_integer, close_names, forget_fit
+from .procedure import by_weight
 
 RANDOM_PANEL = "random panel"
 # What a feature must vary by: squares of less vanish, and liblinear does not end on them.
@@ -84,11 +85,6 @@ class Baseline(SelectorMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.input_tags.sparse = self.kind == RANDOM_PANEL
         return tags
-
-
-def _by_weight(weights: Float64Array) -> IntArray:
-    """Order the features that have a weight by its size."""
-    return np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
 
 
 def _mrmr(X: Float64Array, y: IntArray, size: int) -> IntArray:
@@ -162,7 +158,7 @@ def _l1_logistic(X: Float64Array, y: IntArray, size: int) -> IntArray:
             C, weights = middle, trial
         else:
             low = middle
-    return _by_weight(weights)
+    return by_weight(weights)
 
 
 def _elastic_net(X: Float64Array, y: IntArray, size: int) -> IntArray:
@@ -191,7 +187,7 @@ def _elastic_net(X: Float64Array, y: IntArray, size: int) -> IntArray:
         weights = np.linalg.norm(np.atleast_2d(coef), axis=0)
         if np.count_nonzero(weights) >= size:
             break
-    return _by_weight(weights)
+    return by_weight(weights)
 
 
 def _abess(X: Float64Array, y: IntArray, size: int) -> IntArray:
@@ -207,7 +203,7 @@ def _abess(X: Float64Array, y: IntArray, size: int) -> IntArray:
         X, target, sample_weight=compute_sample_weight("balanced", y)
     )
     coef = np.asarray(model.coef_)
-    return _by_weight(np.abs(coef) if two else np.linalg.norm(coef, axis=1))
+    return by_weight(np.abs(coef) if two else np.linalg.norm(coef, axis=1))
 
 
 #: The orders by name; the first line of a function says what it does.

@@ -293,11 +293,11 @@ def _size_parameter(estimator: Any) -> str | None:
     return next((name for name in names if name in params), deep)
 
 
-_NUMBERS = (
-    *("balanced_accuracy", "low", "high", "roc_auc", "roc_auc_low", "roc_auc_high"),
-    *("native", "native_low", "native_high", "panel_size", "stability", "jaccard"),
-    *("difference", "difference_low", "difference_high", "p_value", "p_adjusted"),
-)
+_PRIMARY = ("balanced_accuracy", "low", "high")
+_AREA = ("roc_auc", "roc_auc_low", "roc_auc_high")
+_NATIVE = ("native", "native_low", "native_high")
+_PANELS = ("panel_size", "stability", "jaccard")
+_GAP = ("difference", "difference_low", "difference_high", "p_value", "p_adjusted")
 
 
 def comparison_rows(
@@ -319,37 +319,33 @@ def comparison_rows(
         problem = next((e["error"] for e in entries if e["error"] is not None), None)
         row: dict[str, Any] = {"method": name, "size": size}
         row |= {"status": "ok" if problem is None else "failed", "error": problem}
-        rows[name, size] = row | dict.fromkeys(_NUMBERS, float("nan")) | {"on_front": False}
+        row |= dict.fromkeys([*_PRIMARY, *_AREA, *_NATIVE, *_PANELS, *_GAP], float("nan"))
+        rows[name, size] = row
+        row["on_front"] = False
         if problem is not None:
             continue
-        row = rows[name, size]
         found[name, size] = one = gathered(entries, "predicted", "decision")
-        scores = {"": scoring.balanced_accuracy(one), "roc_auc": scoring.roc_auc(one)}
+        scores = {_PRIMARY: scoring.balanced_accuracy(one), _AREA: scoring.roc_auc(one)}
         if all(entry["native"] is not None for entry in entries):
-            scores["native"] = scoring.balanced_accuracy(gathered(entries, "native", ""))
-        for prefix, score in scores.items():
+            scores[_NATIVE] = scoring.balanced_accuracy(gathered(entries, "native", ""))
+        for names, score in scores.items():
             if score is not None:
-                row[prefix or "balanced_accuracy"] = score.value
-                row |= {f"{prefix}_low".lstrip("_"): score.low}
-                row |= {f"{prefix}_high".lstrip("_"): score.high}
+                row |= zip(names, (score.value, score.low, score.high))
         panels = [e["panel"] for e in entries]
-        row["panel_size"] = float(np.mean([len(p) for p in panels]))
-        row["stability"] = nogueira_stability(panels, samples.X.shape[1])
-        row["jaccard"] = average_jaccard(panels)
+        alike = nogueira_stability(panels, samples.X.shape[1]), average_jaccard(panels)
+        row |= zip(_PANELS, (float(np.mean([len(p) for p in panels])), *alike))
     pairs = [key for key in found if key[0] != reference and (reference, key[1]) in found]
-    values, variances, primary = [], [], "balanced_accuracy"
+    values, variances, primary = [], [], _PRIMARY[0]
     for key in pairs:
         other = reference, key[1]
         values.append(rows[key][primary] - rows[other][primary])
         variances.append(difference_variance(found[key], found[other], scoring, primary))
     freedom = [len(folds) - 1] * len(pairs)
     for key, d in zip(pairs, paired_differences(values, variances, freedom, level=scoring.level)):
-        rows[key] |= {"difference": d.value, "difference_low": d.low, "difference_high": d.high}
-        rows[key] |= {"p_value": d.p_value, "p_adjusted": d.p_adjusted}
+        rows[key] |= zip(_GAP, (d.value, d.low, d.high, d.p_value, d.p_adjusted))
     done = [rows[key] for key in found]
-    k, s = (np.array([row[name] for row in done]) for name in ("size", "balanced_accuracy"))
-    for row in done:
-        no_worse = (k <= row["size"]) & (s >= row["balanced_accuracy"])
-        better = (k < row["size"]) | (s > row["balanced_accuracy"])
-        row["on_front"] = not np.any(no_worse & better)
+    for row in done:  # on the front unless another is no larger and better, or smaller and as good
+        at = row["size"], -row[primary]
+        others = [(o["size"], -o[primary]) for o in done]
+        row["on_front"] = not any(o != at and o[0] <= at[0] and o[1] <= at[1] for o in others)
     return tuple(rows.values())

@@ -17,12 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import norm
 from scipy.stats import t as student
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GroupKFold, LeaveOneGroupOut
 from sklearn.utils import check_consistent_length
 
 from .._typing import Float64Array, IntArray, Record
 from .._validate import check_real, derive_seed, first_few
-from ..metrics import Interval, move_prior, recall_mean_interval
+from ..metrics.clinical import class_shares, move_prior
+from ..metrics.intervals import Interval, recall_mean_interval
 from .procedure import Answer, class_scores, estimator_prior, last_step
 from .result import Flag, OutOfFold, Scored, Scoring
 from .splits import Fold, Samples
@@ -81,16 +82,14 @@ def validate_external(
         The cohort.
     y : array-like of shape (n_samples,)
         Its labels.
-    pos_label : label, optional
-        The positive class of two, by default the last in sorted order.
+    pos_label, level
+        As in `sparsegsvp.nested_evaluate`.
     prevalence : float, optional
         Share of the positive class where the model is to be used; by default that of the cohort.
     prior : "equal" or array-like of shape (n_classes,), optional
         The class shares that the model's probabilities are for. Needed where it neither says them
         (``prior_``) nor weights the classes: it does not remember those of its training samples,
         and the cohort's are taken for them.
-    level : float, default=0.95
-        Coverage of the intervals.
 
     Returns
     -------
@@ -115,10 +114,9 @@ def validate_external(
     truth, predicted = _codes(y, labels), _codes(model.predict(X), labels)
     check_consistent_length(truth, predicted)
     decision, proba = class_scores(model, X)
+    prior = estimator_prior(model, k) if prior is None else class_shares("prior", prior, k)
     if prior is None:
-        prior = estimator_prior(model, k)
-        if prior is None:
-            prior = getattr(last_step(model), "class_prior_", None)
+        prior = getattr(last_step(model), "class_prior_", None)
     totals = np.bincount(truth, minlength=k)
     shares, complete = totals / truth.size, bool(totals.all())
     if decision is not None and not np.isfinite(decision).all():
@@ -126,10 +124,6 @@ def validate_external(
     if proba is not None:
         given = shares if prior is None else prior
         proba = move_prior(proba, given, shares) if complete else None
-    own = 0.5
-    if prior is not None and k == 2 and complete:
-        old = 0.5 if isinstance(prior, str) else float(np.asarray(prior)[one])
-        own = float(move_prior([0.5], old, float(shares[one]))[0])
     zeros = np.zeros(truth.size, dtype=np.intp)
     found = OutOfFold(np.arange(truth.size), zeros, zeros, truth, predicted, decision, proba)
     scoring = Scoring(totals.astype(np.float64), one, level, exact=True)
@@ -153,7 +147,8 @@ def validate_external(
         classes=tuple(labels), positive=labels[one] if k == 2 else None, prevalence=share,
         class_counts=tuple(totals.tolist()), scores=scoring.all(found, labels, share),
         calibration=calibration, flags=tuple(flags), out_of_fold=found, scoring=scoring,
-        own_threshold=own, observed_prevalence=prevalence is None, shift=None,
+        own_threshold=scoring.own_threshold(prior, shares), shift=None,
+        observed_prevalence=prevalence is None,
     )  # fmt: skip
 
 
@@ -394,23 +389,16 @@ class BatchAudit(Record):
 
 def batch_folds(samples: Samples, values: NDArray[np.str_]) -> list[Fold]:
     """Return the folds that leave each batch out where enough samples of each class are left."""
-    lots = np.unique(values, return_inverse=True)[1]
-    if lots.max() + 1 > _MOST:
-        splits = list(GroupKFold(_MOST).split(lots, groups=lots))
-        for lot, (_, test) in enumerate(splits):
-            lots[test] = -1 - lot
-        lots = -1 - lots
-    folds = []
-    ordered, groups = lots[samples.order], samples.groups
-    for lot in range(int(lots.max()) + 1):
-        test = samples.order[ordered == lot]
-        apart = ordered != lot  # samples whose group has others in the test part are in neither
-        if groups is not None:
-            apart &= ~np.isin(groups[samples.order], groups[test])
-        train = samples.order[apart]
+    order, groups, folds = samples.order, samples.groups, []
+    few = np.unique(values).size <= _MOST
+    splitter = LeaveOneGroupOut() if few else GroupKFold(_MOST)
+    for index, (train, test) in enumerate(splitter.split(order, groups=values[order])):
+        train, test = order[train], order[test]
+        if groups is not None:  # samples whose group has others in the test part are in neither
+            train = train[~np.isin(groups[train], groups[test])]
         left = np.bincount(samples.codes[train], minlength=samples.n_classes)
         if left.min() >= _FEWEST_LEFT:
-            folds.append(Fold(0, lot, train, test))
+            folds.append(Fold(0, index, train, test))
     return folds
 
 

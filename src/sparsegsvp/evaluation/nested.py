@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from .._typing import Float64Array, Progress
 from .._validate import check_integer, check_real, check_seed, derive_seed
-from ..metrics import move_prior
+from ..metrics.clinical import class_shares, move_prior
 from .cache import Clock
 from .external import LEFT_OUT, BatchAudit, audit_batch, batch_folds, positive_code
 from .permutation import PERMUTATIONS, run_test
@@ -130,8 +130,7 @@ def nested_evaluate(
     check_real("level", level, above=0, below=1)
     samples = read_samples(X, y, groups, batch)
     m, k, labels = samples.X.shape[1], samples.n_classes, samples.classes.tolist()
-    if prior is not None:  # refuse early what is no prior
-        move_prior(np.full((1, k), 1 / k), prior, "equal")
+    prior = None if prior is None else class_shares("prior", prior, k)
     positive, names = positive_code(labels, pos_label), _names(samples.X, feature_names)
     columns = find_adjusted(adjust, m, names)
     if columns:
@@ -183,7 +182,7 @@ def nested_evaluate(
         class_counts=tuple(np.bincount(samples.codes).tolist()), prevalence=prevalence,
         scores=scores, calibration=scoring.calibration(found), flags=tuple(flags),
         out_of_fold=found, scoring=scoring,
-        own_threshold=_own_threshold(done[0], positive, samples.shares),
+        own_threshold=scoring.own_threshold(done[0].shares, samples.shares),
         n_features=m, feature_names=names, prior=done[0].prior,
         n_groups=None if samples.groups is None else int(samples.groups.max()) + 1,
         verdict=verdict.judged(scores["balanced_accuracy"]), panel=panel, panel_sizes=panel_sizes,
@@ -218,12 +217,12 @@ class FoldOutcome:
     sized: dict[int, Answer]
     panel: tuple[int, ...] | None
     prior: str
-    shares: Float64Array  # that the probabilities were for
+    shares: Float64Array | None  # that the probabilities were for; None: the training samples'
     warnings: list[tuple[str, str]]
 
 
 def evaluate_fold(
-    procedure: Procedure, fold: Fold, sizes: Sequence[int], prior: Any, seed: int
+    procedure: Procedure, fold: Fold, sizes: Sequence[int], prior: Float64Array | None, seed: int
 ) -> FoldOutcome:
     """Fit on the training part and predict the test part, at the ladder's sizes too."""
     samples = procedure.samples
@@ -232,12 +231,14 @@ def evaluate_fold(
         warnings.simplefilter("always")
         fits = procedure.fit_sizes(fold.train, sizes, fit_seed)
         found = procedure.predict(fits.own, fold.test)
-    training = np.bincount(samples.codes[fold.train], minlength=samples.n_classes)
-    kind, shares = _prior_of(fits.own, prior, training / training.sum())
+    k = samples.n_classes
+    training = np.bincount(samples.codes[fold.train], minlength=k) / fold.train.size
+    given = estimator_prior(fits.own, k) if prior is None else prior
 
     def moved(said: Answer) -> Answer:
         if said.proba is None:
             return said
+        shares = training if given is None else given
         return replace(said, proba=move_prior(said.proba, shares, samples.shares))
 
     sized = {}
@@ -250,28 +251,12 @@ def evaluate_fold(
     # a column that is constant in a fold is simply not chosen there
     told = [(w.category.__name__, str(w.message)[:300]) for w in caught]
     said = [(kind, text) for kind, text in told if "constant" not in text]
-    kind = "none" if found.proba is None else kind
-    return FoldOutcome(moved(found), sized, panel, kind, shares, said)
-
-
-def _prior_of(model: Any, prior: Any, training: Float64Array) -> tuple[str, Float64Array]:
-    """Return what probabilities are for: the name of it, and the shares."""
-    equal = np.full(training.size, 1 / training.size)
-    if prior is not None:
-        given = equal if isinstance(prior, str) else np.asarray(prior, dtype=np.float64)
-    else:
-        known = estimator_prior(model, training.size)
-        if known is None:
-            return "training", training
-        given = known
-    return ("equal" if np.allclose(given, equal) else "given"), given
-
-
-def _own_threshold(fold: FoldOutcome, positive: int, shares: Float64Array) -> float:
-    """Return the probability, at the samples' shares, where the model's labels change."""
-    if fold.prior == "training" or shares.size > 2:
-        return 0.5
-    return float(move_prior([0.5], float(fold.shares[positive]), float(shares[positive]))[0])
+    kind = "training"
+    if found.proba is None:
+        kind = "none"
+    elif given is not None:
+        kind = "equal" if np.allclose(given, 1 / k) else "given"
+    return FoldOutcome(moved(found), sized, panel, kind, given, said)
 
 
 def fit_all(procedure: Procedure, sizes: Sequence[int], seed: int) -> tuple[Any, dict[int, Any]]:

@@ -26,8 +26,7 @@ from sklearn.metrics import balanced_accuracy_score
 
 from .._typing import IntArray, Progress, Record
 from .._validate import check_integer, check_seed, derive_seed
-from ..metrics import Interval, sequential_p_value
-from ..metrics.intervals import MAX_EXCEEDANCES
+from ..metrics.intervals import MAX_EXCEEDANCES, Interval, sequential_p_value
 from .cache import run_pieces
 from .procedure import PathScores, Procedure, tested_sizes
 from .splits import Samples, make_folds, read_samples

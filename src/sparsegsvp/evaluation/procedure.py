@@ -206,9 +206,9 @@ class PathScores:
 
     @classmethod
     def of(cls, procedure: Procedure, sizes: Sequence[int], seed: int) -> PathScores | None:
-        """Return the scores of a procedure's path; None if it has none, or selects before it."""
+        """Return the scores of a procedure's path; None if a step before it may use labels."""
         last, steps = last_step(procedure.estimator), inner_steps(clone(procedure.estimator))
-        if not hasattr(last, "fit_path") or any(_looks_at_labels(step) for _, step in steps):
+        if any(get_tags(s).target_tags.required or hasattr(s, "predict") for _, s in steps):
             return None
         samples = procedure.samples
         rows = samples.order
@@ -229,11 +229,6 @@ class PathScores:
         scores = search._search(self.X, codes[self.order])[1]["balanced_accuracy"]
         # sums of weights round differently in another order
         return round(float(max(scores[min(size, scores.size) - 1] for size in sizes)), 12)
-
-
-def _looks_at_labels(step: Any) -> bool:
-    """Tell whether a step of a pipeline may use the labels."""
-    return bool(get_tags(step).target_tags.required) or hasattr(step, "predict")
 
 
 @dataclass(frozen=True)
@@ -374,6 +369,11 @@ def _weights(step: Any) -> Float64Array | None:
     return np.linalg.norm(np.atleast_2d(weights), axis=0)
 
 
+def by_weight(weights: Float64Array) -> IntArray:
+    """Order the features that have a weight by its size."""
+    return np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
+
+
 def _support(step: Any) -> IntArray | None:
     if hasattr(step, "get_support"):
         return np.flatnonzero(step.get_support())
@@ -387,7 +387,7 @@ def _order(step: Any) -> IntArray | None:
         return np.asarray(step.feature_order_, dtype=np.intp)
     weights = _weights(step)
     if weights is not None:
-        return np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
+        return by_weight(weights)
     if hasattr(step, "ranking_"):
         return np.argsort(np.asarray(step.ranking_), kind="stable")
     if hasattr(step, "scores_"):

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import metrics
 from .._typing import Float64Array, IntArray, Record
 from .._validate import check_real
-from ..metrics import Calibration, Difference, Interval
+from ..metrics import Calibration, Difference, Interval, clinical, intervals
 from .procedure import panel_of
-from .splits import Fold, Samples, holdout_ratio
+from .splits import Fold, Samples
 
 if TYPE_CHECKING:
     from .external import BatchAudit
@@ -116,7 +115,7 @@ class OutOfFold:
             truth = self.truth[rows]
             if self.decision is not None and np.unique(truth).size == n_classes:
                 for row, k in zip(placed, ones):
-                    row[rows] = metrics.placements(truth == k, self.decision[rows, k])
+                    row[rows] = intervals.placements(truth == k, self.decision[rows, k])
                 areas[j] = np.mean([p[rows][truth == k].mean() for p, k in zip(placed, ones)])
         units, variance = self.sample if units is None else units, 0.0
         for k, row in zip(ones, placed):
@@ -124,7 +123,7 @@ class OutOfFold:
                 known = side & np.isfinite(row)
                 count = np.unique(units[known]).size
                 freedom = count / (count - 1) if count > 1 else np.nan
-                variance += freedom * metrics.mean_variance(row[known], units[known]) / len(ones)
+                variance += freedom * intervals.mean_variance(row[known], units[known]) / len(ones)
         return areas, variance
 
 
@@ -142,7 +141,8 @@ class Scoring:
     @classmethod
     def of(cls, samples: Samples, folds: Sequence[Fold], positive: int, level: float) -> Scoring:
         """Return the scoring of samples that were split into folds."""
-        return cls(samples.units, positive, level, holdout_ratio(folds), samples.groups)
+        ratio = float(np.mean([fold.test.size / fold.train.size for fold in folds]))
+        return cls(samples.units, positive, level, ratio, samples.groups)
 
     def _units_of(self, found: OutOfFold) -> IntArray:
         """Return the independent unit of each prediction: a sample or its group."""
@@ -152,7 +152,7 @@ class Scoring:
         """Return the variance of the mean of each class, of one value a prediction."""
         units, sides = self._units_of(found), [found.truth == j for j in range(self.units.size)]
         numbers = np.asarray(values, dtype=np.float64)
-        return np.array([metrics.mean_variance(numbers[side], units[side]) for side in sides])
+        return np.array([intervals.mean_variance(numbers[side], units[side]) for side in sides])
 
     def trials(self, found: OutOfFold) -> list[float]:
         """Return how many trials the recall of each class is worth."""
@@ -162,7 +162,7 @@ class Scoring:
 
     def rates(self, found: OutOfFold) -> dict[int, Interval]:
         """Return the recall of each class that has samples."""
-        interval: Any = metrics.exact_interval if self.exact else metrics.proportion_interval
+        interval: Any = intervals.exact_interval if self.exact else intervals.proportion_interval
         recalls, result = found.recalls(self.units.size), {}
         for j, trials in enumerate(self.trials(found)):
             if trials:
@@ -175,14 +175,14 @@ class Scoring:
         if self.units.size != 2 or not self.units.all() or share is None:
             return {}
         rates = self.rates(found)
-        return metrics.predictive_values(rates[self.positive], rates[1 - self.positive], share)
+        return clinical.predictive_values(rates[self.positive], rates[1 - self.positive], share)
 
     def balanced_accuracy(self, found: OutOfFold) -> Interval:
         """Return the mean of the recalls, of all repeats together."""
         k = self.units.size
         if self.exact:
             hits = [round(hit) for hit in found.recalls(k) * self.units]
-            return metrics.recall_mean_interval(
+            return intervals.recall_mean_interval(
                 hits, [int(n) for n in self.units], level=self.level
             )
         return self._mean_of_rates(found, np.full(k, 1 / k), found.fold_accuracies(k))
@@ -191,21 +191,21 @@ class Scoring:
         """Return the share of samples that are recognised, of all repeats together."""
         right = found.predicted == found.truth
         if self.exact:
-            return metrics.exact_interval(int(right.sum()), right.size, level=self.level)
+            return intervals.exact_interval(int(right.sum()), right.size, level=self.level)
         shares = np.bincount(found.truth, minlength=self.units.size) / right.size
         return self._mean_of_rates(found, shares, [right[rows].mean() for rows in found.parts])
 
     def _mean_of_rates(self, found: OutOfFold, weights: Any, fold_scores: Any) -> Interval:
         value = float(weights @ found.recalls(self.units.size))
         trials = self._trials(found, weights, fold_scores)
-        return metrics.proportion_interval(value, trials, level=self.level)
+        return intervals.proportion_interval(value, trials, level=self.level)
 
     def _trials(self, found: OutOfFold, weights: Any, fold_scores: Any = None) -> float:
         """Return how many trials a weighted mean of the recalls is worth."""
         options = {"ratio": self.ratio, "level": self.level, "fold_scores": fold_scores}
         variances = self.variances(found, found.predicted == found.truth)
         recalls = found.recalls(self.units.size)
-        return metrics.rate_trials(
+        return intervals.rate_trials(
             recalls, self.units, variances=variances, weights=weights, **options
         )
 
@@ -216,7 +216,7 @@ class Scoring:
         if not np.isfinite(areas).any():
             return None
         options: dict[str, Any] = {"ratio": self.ratio, "level": self.level}
-        return metrics.auc_interval(areas, variance, self.units, **options)
+        return intervals.auc_interval(areas, variance, self.units, **options)
 
     def brier(self, found: OutOfFold) -> Interval | None:
         """Return the mean squared error of the probabilities, half of it summed over classes."""
@@ -227,14 +227,21 @@ class Scoring:
         folds = None if self.exact else [errors[rows].mean() for rows in found.parts]
         variance = float(errors.var(ddof=1) / self.units.sum()) if errors.size > 1 else np.inf
         options: dict[str, Any] = {"ratio": self.ratio, "level": self.level}
-        return metrics.mean_interval(float(errors.mean()), variance, fold_scores=folds, **options)
+        return intervals.mean_interval(float(errors.mean()), variance, fold_scores=folds, **options)
 
     def calibration(self, found: OutOfFold) -> Calibration | None:
         """Return intercept and slope of two classes with probabilities."""
         if self.units.size != 2 or found.proba is None:
             return None
         truth, proba = found.truth == self.positive, found.proba[:, self.positive]
-        return metrics.calibration_line(truth, proba, weight=1 / found.n_repeats, level=self.level)
+        return clinical.calibration_line(truth, proba, weight=1 / found.n_repeats, level=self.level)
+
+    def own_threshold(self, prior: Any, shares: Float64Array) -> float:
+        """Return the probability, at the samples' shares, where labels of a model change."""
+        if prior is None or shares.size > 2 or not shares.all():
+            return 0.5
+        one = self.positive
+        return float(clinical.move_prior([0.5], float(prior[one]), float(shares[one]))[0])
 
     def all(
         self, found: OutOfFold, classes: Sequence[Any], prevalence: float | None
@@ -323,8 +330,8 @@ class Scored:
         if known is None:
             return None
         y, p, options = known
-        own = metrics.move_prior([self.own_threshold], options["prior"], options["prevalence"])
-        return frame(metrics.threshold_table(y, p, own=float(own[0]), **options))
+        own = clinical.move_prior([self.own_threshold], options["prior"], options["prevalence"])
+        return frame(clinical.threshold_table(y, p, own=float(own[0]), **options))
 
     def slider(self) -> Any:
         """Return who is called positive at any threshold, as a data frame.
@@ -336,21 +343,28 @@ class Scored:
         if known is None:
             return None
         y, p, options = known
-        counts = metrics.threshold_counts(y, metrics.move_prior(p, options["prior"], "equal"))
+        counts = clinical.threshold_counts(y, clinical.move_prior(p, options["prior"], "equal"))
         shown = {k: v / self.out_of_fold.n_repeats for k, v in counts.items() if k != "threshold"}
         return frame({"threshold": counts["threshold"], **shown})
 
     def decision_curve(self, prevalence: float | None = None) -> Any:
         """Return net benefit against the threshold as a data frame; see `thresholds`."""
         known = self._probabilities(prevalence)
-        return None if known is None else frame(metrics.decision_curve(*known[:2], **known[2]))
+        return None if known is None else frame(clinical.decision_curve(*known[:2], **known[2]))
 
-    def calibration_curve(self, n_bins: int = 5) -> Any:
-        """Return predicted and observed shares of positives in bins as a data frame."""
+    def calibration_curve(self) -> Any:
+        """Return predicted and observed shares of positives, and counts, as a data frame.
+
+        In five bins of equal counts; those that ties make equal are one.
+        """
         known = self._probabilities(None)
         if known is None:
             return None
-        return frame(metrics.calibration_curve(*known[:2], n_bins=n_bins))
+        y, p, _ = known
+        bins = np.searchsorted(np.percentile(p, [20, 40, 60, 80]), p)
+        _, member, count = np.unique(bins, return_inverse=True, return_counts=True)
+        predicted, observed = (np.bincount(member, part) / count for part in (p, y))
+        return frame({"predicted": predicted, "observed": observed, "count": count})
 
     def roc_curve(self) -> Any:
         """Return the ROC curve; of several folds their mean at equal false positive rates."""
@@ -506,9 +520,7 @@ class EvaluationResult(Scored):
         """The panels of the outer folds: repeat, fold, size, features; None when unknown."""
         if self.fold_panels is None:
             return None
-        base = self.folds[["repeat", "fold"]]
-        sizes = [len(panel) for panel in self.fold_panels]
-        return base.assign(size=sizes, features=list(self.fold_panels))
+        return self.folds[["repeat", "fold", "size"]].assign(features=list(self.fold_panels))
 
     @cached_property
     def ladder(self) -> Any:
@@ -609,7 +621,7 @@ def paired_difference(
         raise ValueError(f"{score} is not among the scores of both evaluations.")
     value = first.scores[score].value - second.scores[score].value
     variance, freedom = difference_variance(a, b, first.scoring, score), len(a.parts) - 1
-    return metrics.paired_differences([value], [variance], [freedom], level=level)[0]
+    return intervals.paired_differences([value], [variance], [freedom], level=level)[0]
 
 
 def difference_variance(a: OutOfFold, b: OutOfFold, scoring: Scoring, score: str) -> float:
@@ -617,7 +629,7 @@ def difference_variance(a: OutOfFold, b: OutOfFold, scoring: Scoring, score: str
     k = scoring.units.size
     if score == "roc_auc":
         first, second = (x.fold_areas(k, scoring.positive)[0] for x in (a, b))
-        return metrics.fold_variance(first - second, scoring.ratio)
+        return intervals.fold_variance(first - second, scoring.ratio)
     gaps = (a.predicted == a.truth).astype(np.float64) - (b.predicted == b.truth)
     if not gaps.any():
         return 0.0
@@ -625,4 +637,4 @@ def difference_variance(a: OutOfFold, b: OutOfFold, scoring: Scoring, score: str
     # half a sample is taken to differ, at the least
     each = (n**2 * scoring.variances(a, gaps) + 0.5) / (n + 1) / n
     folds = a.fold_accuracies(k) - b.fold_accuracies(k)
-    return max(float(each.sum()) / k**2, metrics.fold_variance(folds, scoring.ratio))
+    return max(float(each.sum()) / k**2, intervals.fold_variance(folds, scoring.ratio))

@@ -8,7 +8,7 @@ in that order too, so that sums round the same way.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,17 +102,11 @@ def read_samples(X: Any, y: ArrayLike, groups: ArrayLike | None, batch: Any = No
 def as_texts(values: Any) -> NDArray[np.str_]:
     """Return groups or batches as text, whole numbers alike whether stored as 1 or 1.0."""
     column = np.asarray(column_or_1d(np.asarray(values, dtype=object)))
-    if any(_is_missing(value) for value in column):
+    # pandas' NA, which pandas need not be imported to know, is not even unequal to itself
+    if any(v is None or type(v).__name__ == "NAType" or v != v for v in column):
         raise ValueError("groups and batches must not be missing; name them, as 'unknown'.")
     whole = (isinstance(v, float | np.floating) and float(v).is_integer() for v in column)
     return np.array([str(int(v)) if w else str(v) for v, w in zip(column, whole)])
-
-
-def _is_missing(value: Any) -> bool:
-    # pandas' NA, which pandas need not be imported to know, is not even unequal to itself
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return bool(value != value)
 
 
 def check_batches(batch: Any, n_samples: int) -> dict[str, NDArray[np.str_]]:
@@ -212,11 +206,6 @@ def make_folds(
                 )
             folds.append(Fold(repeat, index, samples.order[train], samples.order[test]))
     return folds
-
-
-def holdout_ratio(folds: Sequence[Fold]) -> float:
-    """Return the mean ratio of test to training samples."""
-    return float(np.mean([fold.test.size / fold.train.size for fold in folds]))
 
 
 def complementary_pair(

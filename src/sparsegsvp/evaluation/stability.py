@@ -38,7 +38,7 @@ from .._validate import (
     refuse_dask,
 )
 from ..linalg.rows import as_rows
-from ..metrics import error_bound, nogueira_stability
+from ..metrics.stability import error_bound, nogueira_stability
 from .cache import run_pieces
 from .permutation import can_permute, shuffled_codes
 from .procedure import Procedure, fit_parameters, last_step, make_imputer, selected_features
@@ -167,7 +167,6 @@ class PanelStability:
     """
 
     n_pairs: int
-    n_shuffles: int
     sizes: tuple[int, ...]
     n_features: int
     panel: tuple[int, ...]
@@ -209,8 +208,7 @@ class PanelStability:
     def error_bound(self) -> float | None:
         """Bound on the expected number of rarely chosen ones among them; None if not below it."""
         size = float(np.mean([half.panel.size for half in self.halves]))
-        bound = error_bound(size, self.n_features, self.threshold)
-        return bound if bound is not None and bound < self.n_stable else None
+        return error_bound(size, self.n_features, self.threshold, self.n_stable)
 
     def _index(self, choices: Sequence[Choice], size: int | None) -> float:
         panels = [choice.at(size).tolist() for choice in choices]
@@ -307,7 +305,7 @@ def half_samples(
     chosen = tuple(made[: len(halves)]), tuple(made[len(halves) :])
     panels = tuple(panel.tolist()), tuple(path.tolist())
     sizes = tuple(sorted(models))
-    return PanelStability(n_pairs, shuffles, sizes, m, *panels, *chosen, stand_ins, feature_names)
+    return PanelStability(n_pairs, sizes, m, *panels, *chosen, stand_ins, feature_names)
 
 
 class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
@@ -343,7 +341,7 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         Mean size of the runs' panels, and Nogueira's index of them.
     error_bound_ : float or None
         Bound on the expected number of rarely chosen features among those kept
-        (`sparsegsvp.metrics.error_bound`); None unless it is below their number.
+        (Shah and Samworth's); None unless it is below their number.
     stand_ins_ : dict
         From each kept feature to those that correlate with it by at least 0.8 within the classes.
     group_frequencies_ : ndarray of shape (n_features,)
@@ -424,7 +422,19 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
         Z = np.zeros((len(halves), X.shape[1]), dtype=bool)
         for row, choice in zip(Z, run_pieces(choose, pieces, n_jobs=self.n_jobs)):
             row[choice.panel] = True
-        self._count(samples, Z)
+        self.selections_ = Z
+        self.selection_frequencies_ = Z.mean(axis=0)
+        self.mean_panel_size_ = float(Z.sum(axis=1).mean())
+        self.stability_ = nogueira_stability(Z)
+        kept = np.flatnonzero(self._reached())
+        self.error_bound_ = error_bound(
+            self.mean_panel_size_, Z.shape[1], self.threshold, kept.size
+        )
+        self.stand_ins_ = within_class_correlations(samples.X, samples.codes, kept.tolist())
+        self.group_frequencies_ = self.selection_frequencies_.copy()
+        for feature, partners in self.stand_ins_.items():
+            columns = [feature, *(j for j, _ in partners)]
+            self.group_frequencies_[feature] = Z[:, columns].any(axis=1).mean()
         return self
 
     def _fit_params(
@@ -449,21 +459,6 @@ class StabilitySelection(SelectorMixin, MetaEstimatorMixin, BaseEstimator):
                 "estimator that does, or leave it out."
             )
         return own
-
-    def _count(self, samples: Samples, Z: BoolArray) -> None:
-        """Set the attributes that follow from what each half selected."""
-        self.selections_ = Z
-        self.selection_frequencies_ = Z.mean(axis=0)
-        self.mean_panel_size_ = float(Z.sum(axis=1).mean())
-        self.stability_ = nogueira_stability(Z)
-        kept = np.flatnonzero(self._reached())
-        bound = error_bound(self.mean_panel_size_, Z.shape[1], self.threshold)
-        self.error_bound_ = bound if bound is not None and bound < kept.size else None
-        self.stand_ins_ = within_class_correlations(samples.X, samples.codes, kept.tolist())
-        self.group_frequencies_ = self.selection_frequencies_.copy()
-        for feature, partners in self.stand_ins_.items():
-            columns = [feature, *(j for j, _ in partners)]
-            self.group_frequencies_[feature] = Z[:, columns].any(axis=1).mean()
 
     def _reached(self) -> BoolArray:
         # frequencies are counts over N: allow for the rounding of the division

@@ -9,12 +9,11 @@ sensitivity and specificity. Tables are dictionaries of columns.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 from scipy.stats import norm
@@ -70,14 +69,16 @@ def move_prior(y_proba: ArrayLike, prior: Any, to: Any) -> Float64Array:
     """
     given = np.asarray(y_proba, dtype=np.float64)
     table = np.column_stack([1 - given, given]) if given.ndim == 1 else given
-    old, new = (_shares(name, s, table.shape[1]) for name, s in (("prior", prior), ("to", to)))
+    k = table.shape[1]
+    old, new = class_shares("prior", prior, k), class_shares("to", to, k)
     moved = table * (new / old)
     total = moved.sum(axis=1, keepdims=True)
     moved = np.divide(moved, total, out=table.copy(), where=total > 0)
     return moved[:, 1] if given.ndim == 1 else moved
 
 
-def _shares(name: str, given: Any, n_classes: int) -> Float64Array:
+def class_shares(name: str, given: Any, n_classes: int) -> Float64Array:
+    """Return the share of each class, given as in `move_prior`."""
     if isinstance(given, str):
         if given != "equal":
             raise ValueError(f'{name} must be "equal", a share or one share for each class.')
@@ -104,13 +105,10 @@ class Calibration(Record):
     slope : Interval or None
         1 where probabilities are spread as they should be, below 1 where they are too extreme.
         None where no slope fits best: the log odds separate the classes, or are all equal.
-    slope_intercept : float or None
-        The intercept that belongs to the slope.
     """
 
     intercept: Interval
     slope: Interval | None
-    slope_intercept: float | None
 
 
 def calibration_line(
@@ -150,46 +148,13 @@ def calibration_line(
     variance = max(1 / max(curvature, 1e-300) - counted, 0.0)
     intercept = normal_interval(shift, variance, level=level)
     if x[y].min() >= x[~y].max() or x[y].max() <= x[~y].min():  # also where all are equal
-        return Calibration(intercept, None, None)
+        return Calibration(intercept, None)
     model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000).fit(x[:, None], y)
     slope, offset = float(model.coef_[0, 0]), float(model.intercept_[0])
     mean = expit(slope * x + offset)
     design = np.column_stack([np.ones(y.size), x]) * np.sqrt(weight * mean * (1 - mean))[:, None]
     error = float(np.linalg.inv(design.T @ design)[1, 1])
-    return Calibration(intercept, normal_interval(slope, error, level=level), offset)
-
-
-def calibration_curve(
-    y_true: ArrayLike, y_proba: ArrayLike, *, n_bins: int = 5
-) -> dict[str, NDArray[Any]]:
-    """Return observed against predicted share of positives, in bins of equal counts.
-
-    Parameters
-    ----------
-    y_true, y_proba
-        As in `calibration_line`.
-    n_bins : int, default=5
-        Number of bins; those that ties make equal are left out.
-
-    Returns
-    -------
-    dict of columns
-        ``predicted``, ``observed`` and ``count``.
-
-    Examples
-    --------
-    >>> from sparsegsvp.metrics import calibration_curve
-    >>> curve = calibration_curve([0, 0, 1, 1], [0.2, 0.2, 0.7, 0.7], n_bins=2)
-    >>> curve["observed"].tolist(), curve["count"].tolist()
-    ([0.0, 1.0], [2, 2])
-    """
-    y, p = check_probabilities(y_true, y_proba)
-    edges = np.percentile(p, np.linspace(0, 100, n_bins + 1))
-    member = np.searchsorted(edges[1:-1], p)
-    count = np.bincount(member)
-    used = count > 0
-    predicted, observed = (np.bincount(member, part)[used] / count[used] for part in (p, y))
-    return {"predicted": predicted, "observed": observed, "count": count[used]}
+    return Calibration(intercept, normal_interval(slope, error, level=level))
 
 
 def predictive_values(
@@ -287,7 +252,7 @@ def decision_curve(
     Parameters
     ----------
     y_true, y_proba
-        As in `threshold_counts`.
+        As in `calibration_line`.
     prior : "equal" or float
         The share of the positive class that the probabilities are for.
     prevalence : float
@@ -331,11 +296,10 @@ def threshold_table(
     prior: Any,
     prevalence: float,
     own: float | None = None,
-    thresholds: Sequence[float] = THRESHOLDS,
     trials: tuple[float, float] | None = None,
     level: float = 0.95,
 ) -> dict[str, list[Any]]:
-    """Return rates, predictive values and net benefit at each of some thresholds.
+    """Return rates, predictive values and net benefit at thresholds of 0.05, 0.1, 0.2, ..., 0.9.
 
     Parameters
     ----------
@@ -343,8 +307,6 @@ def threshold_table(
         As in `decision_curve`.
     own : float, optional
         The threshold of the model's own labels, at the prevalence: shown too and marked.
-    thresholds : sequence of float, default=(0.05, 0.1, 0.2, ..., 0.9)
-        Between 0 and 1.
 
     Returns
     -------
@@ -361,7 +323,7 @@ def threshold_table(
     (0.5, 0.5, 0.0)
     """
     y, p = check_probabilities(y_true, y_proba)
-    at = sorted({*thresholds, *(() if own is None else (own,))})
+    at = sorted({*THRESHOLDS, *(() if own is None else (own,))})
     s, c = _rates(threshold_counts(y, move_prior(p, prior, prevalence), at))
     ones, zeros = trials or (float(y.sum()), float((~y).sum()))
     rows = []

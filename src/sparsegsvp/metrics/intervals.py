@@ -46,13 +46,11 @@ class Interval(Record):
 class Difference(Interval):
     """A paired difference: an `Interval` with p-values.
 
-    Of several comparisons (`n_compared`) the intervals hold jointly (Bonferroni), and
-    `p_adjusted` is Holm's.
+    Of several comparisons the intervals hold jointly (Bonferroni), and `p_adjusted` is Holm's.
     """
 
     p_value: float = 1.0
     p_adjusted: float = 1.0
-    n_compared: int = 1
 
 
 def exact_interval(successes: int, trials: int, *, level: float = 0.95) -> Interval:
@@ -216,34 +214,23 @@ def _known(values: ArrayLike) -> Float64Array:
     return array[np.isfinite(array)]
 
 
-def delong_variance(y_true: ArrayLike, y_score: ArrayLike) -> float:
-    """Return DeLong's variance of an area under the curve; ``nan`` with one sample of a class.
-
-    Parameters
-    ----------
-    y_true, y_score : array-like of shape (n_samples,)
-        Which samples are positive, and values that rank them, higher for positives.
-
-    References
-    ----------
-    DeLong, DeLong, Clarke-Pearson (1988), Biometrics 44(3), 837-845.
-
-    Examples
-    --------
-    >>> from sparsegsvp.metrics import delong_variance
-    >>> delong_variance([1, 1, 0, 0], [4.0, 2.0, 3.0, 1.0])
-    0.125
-    """
-    return area_and_variance(*_ranked(y_true, y_score))[1]
-
-
 def delong_interval(y_true: ArrayLike, y_score: ArrayLike, *, level: float = 0.95) -> Interval:
     r"""Return the area under the ROC curve of an independent test set with its interval.
 
     The area A is treated as a proportion in :math:`\min(A (1 - A) / V, 2 n_{min})` trials, V being
     DeLong's variance and :math:`n_{min}` the size of the smaller class: the usual :math:`A \pm z
-    \sqrt V` leaves [0, 1], and has no width at all at a perfect area. The parameters are those of
-    `delong_variance`, and the nominal coverage.
+    \sqrt V` leaves [0, 1], and has no width at all at a perfect area.
+
+    Parameters
+    ----------
+    y_true, y_score : array-like of shape (n_samples,)
+        Which samples are positive, and values that rank them, higher for positives.
+    level : float, default=0.95
+        Nominal coverage.
+
+    References
+    ----------
+    DeLong, DeLong, Clarke-Pearson (1988), Biometrics 44(3), 837-845.
 
     Examples
     --------
@@ -252,13 +239,6 @@ def delong_interval(y_true: ArrayLike, y_score: ArrayLike, *, level: float = 0.9
     >>> found.value, round(found.low, 3), found.high
     (1.0, 0.912, 1.0)
     """
-    positive, score = _ranked(y_true, y_score)
-    area, variance = area_and_variance(positive, score)
-    totals = [positive.sum(), (~positive).sum()]
-    return auc_interval([area], variance, totals, ratio=0.0, level=level)
-
-
-def _ranked(y_true: ArrayLike, y_score: ArrayLike) -> tuple[BoolArray, Float64Array]:
     positive = np.asarray(y_true).astype(bool).ravel()
     score = np.asarray(y_score, dtype=np.float64).ravel()
     check_consistent_length(positive, score)
@@ -266,7 +246,9 @@ def _ranked(y_true: ArrayLike, y_score: ArrayLike) -> tuple[BoolArray, Float64Ar
         raise ValueError("scores must be finite numbers.")
     if positive.all() or not positive.any():
         raise ValueError("y_true holds one class; an area under the curve needs both.")
-    return positive, score
+    area, variance = area_and_variance(positive, score)
+    totals = [positive.sum(), (~positive).sum()]
+    return auc_interval([area], variance, totals, ratio=0.0, level=level)
 
 
 def placements(positive: BoolArray, score: Float64Array) -> Float64Array:
@@ -280,7 +262,10 @@ def placements(positive: BoolArray, score: Float64Array) -> Float64Array:
 
 
 def area_and_variance(positive: BoolArray, score: Float64Array) -> tuple[float, float]:
-    """Return the area under the curve, ties counting one half, and its variance."""
+    """Return the area under the curve, ties counting one half, and DeLong's variance of it.
+
+    The variance is ``nan`` with one sample of a class.
+    """
     parts = [placements(positive, score)[side] for side in (positive, ~positive)]
     if min(part.size for part in parts) < 2:
         return float(parts[0].mean()), float("nan")
@@ -298,8 +283,7 @@ def paired_differences(
 
     Given are their values, their variances and the degrees of freedom of these.
     """
-    count = len(values)
-    tail = (1 - level) / (2 * max(count, 1))
+    tail = (1 - level) / (2 * max(len(values), 1))
     errors = np.sqrt(np.asarray(variances, dtype=np.float64))
     p_values = [
         float(2 * student.sf(abs(value) / error, df)) if error > 0 else float(value == 0)
@@ -309,7 +293,7 @@ def paired_differences(
     for value, error, df, p, adjusted in zip(values, errors, degrees, p_values, holm(p_values)):
         half = float(student.ppf(1 - tail, df)) * float(error)
         low, high = max(-1.0, value - half), min(1.0, value + half)
-        result.append(Difference(value, low, high, level, p, float(adjusted), count))
+        result.append(Difference(value, low, high, level, p, float(adjusted)))
     return result
 
 

@@ -111,20 +111,20 @@ def nogueira_stability(
     return 1 - float(np.mean(p * (1 - p))) * M / (M - 1) / chance if chance else float("nan")
 
 
-def error_bound(mean_size: float, n_features: int, threshold: float) -> float | None:
+def error_bound(mean_size: float, n_features: int, threshold: float, n_stable: int) -> float | None:
     r"""Bound the expected number of rarely chosen features among the stable ones.
 
     .. math:: E\,\bigl|\hat S \cap \{f : p_f \le q/m\}\bigr| \le \frac{q^2}{(2\pi - 1)\,m}
 
     for complementary pairs of half samples, with q the mean panel size, m the number of features,
     :math:`\pi` the threshold and :math:`p_f` the probability that f is chosen on half of the
-    samples. Calling those features false needs exchangeable noise features.
+    samples. Calling those features false needs exchangeable noise features. None where it says
+    nothing: for thresholds of 0.5 or less, and unless it is below the number of stable features.
 
     References
     ----------
     Shah, Samworth (2013), Variable selection with error control: another look at stability
     selection, JRSS B 75(1), 55-80, equation 8.
     """
-    if threshold <= 0.5:
-        return None
-    return mean_size**2 / n_features / (2 * threshold - 1)
+    bound = mean_size**2 / n_features / (2 * threshold - 1) if threshold > 0.5 else np.inf
+    return bound if bound < n_stable else None

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from .._notices import Notice
-from ..evaluation.cache import versions
+from ..evaluation.cache import plain, versions
 from ..io import InputError
 from . import numbers
 from .charts import toml_asset
 from .notices import cohort_remarks, notices_of
-from .numbers import Part, Samples, columns_of, plain, whole_counts
+from .numbers import Part, Samples, columns_of, whole_counts
 from .words import comparison_words, own_rung, verdict_words
 
 FORMAT = "sparsegsvp results"

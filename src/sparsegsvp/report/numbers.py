@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,8 @@ from scipy.spatial.distance import squareform
 from scipy.stats import false_discovery_control, ttest_ind_from_stats
 
 from .._typing import Float64Array
-from ..metrics import area_and_variance
+from ..evaluation.cache import plain
+from ..metrics.intervals import area_and_variance
 from .words import MANY_CLASSES
 
 Part = dict[str, Any]
@@ -31,21 +32,6 @@ _RASTER = (120, 80)  # of features that fall into one cell of a volcano plot one
 _CELLS = 16_000_000  # values that are made dense at a time
 _GRID = np.linspace(0, 1, 101)  # false positive rates
 _LIKE = 10.0  # columns are in one unit if their spreads differ by no more than this factor
-
-
-def plain(value: Any) -> Any:
-    """Turn a value into what JSON can hold; what is not finite becomes None."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(part) for part in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
 
 
 def columns_of(frame: Any) -> dict[str, list[Any]] | None:
