@@ -166,6 +166,9 @@ class ColumnRole:
     reason: str
 
 
+LISTS = ("batch", "adjust", "drop", "keep")  # parameters that may name several columns
+
+
 @dataclass(frozen=True)
 class Roles:
     """The columns a caller named."""

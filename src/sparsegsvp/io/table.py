@@ -25,7 +25,7 @@ from .checks import check, note_values
 from .errors import InputError, guarded, listed, locating, one_line, option, quote
 from .formats import read_frame, read_labels, stored_matrix
 from .frame import Frame, Labels, from_anndata, from_matrix, from_pandas, pick_columns, stand_up
-from .roles import IS, VERSUS, ColumnRole, Role, Roles, guess_positive
+from .roles import IS, LISTS, VERSUS, ColumnRole, Role, Roles, guess_positive
 from .text import ReadOptions, existing_file, names_in, shown_name
 
 
@@ -189,8 +189,8 @@ def read_table(
         all others. Of text, all levels but the first become 0 and 1, such as "sex=M vs F".
     drop, keep : str or sequence of str, default=()
         Columns to leave out, and columns that are features although they look clinical or
-        technical, which are left out of a wide table otherwise. "a,b" is two, unless one is
-        called so.
+        technical, which are left out of a wide table otherwise. In all such lists "a,b" is two,
+        unless a column is called so.
     features : sequence of str or None, default=None
         Read exactly these columns, in this order; missing ones are an error that lists them.
     labels, on : path-like and str, or None, default=None
@@ -251,9 +251,10 @@ def read_table(
     elif on is not None:
         what = f"{option('on')} names a column of the file given with {option('labels')}"
         raise InputError(what, where=source)
-    behind = {name.partition(IS)[0] for name in roles.features or () if VERSUS in name}
+    behind = [name.partition(IS)[0] for name in roles.features or () if VERSUS in name]
+    named = [*roles.named().values(), *behind, on or ""]
     with locating(source):
-        frame = read_frame(file, options, {*roles.named().values(), *behind, on or ""})
+        frame = read_frame(file, options, {*named, *names_in(named, ())})
         with guarded("a file"), open(file, "rb") as handle:
             digest = hashlib.file_digest(handle, "sha256").hexdigest()
     return _table_of(frame, roles, options, joined, source, positive, log2, digest=digest)
@@ -389,7 +390,7 @@ def _kind_of(data: Any) -> str:
 def requested(given: Mapping[str, Any]) -> tuple[Roles, ReadOptions]:
     """Return the roles and how to read, of all parameters; several columns may be one name."""
     roles = {f.name: given[f.name] for f in fields(Roles) if given.get(f.name) is not None}
-    for name in ("batch", "adjust", "drop", "keep"):
+    for name in LISTS:
         names = roles.get(name, ())
         names = (names,) if isinstance(names, str) else names
         if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
@@ -410,11 +411,11 @@ def _table_of(
     codes = Codes(options.na)
     with locating(source):
         known = {*frame.names, *frame.beside, *(labels.columns if labels else ())}
-        if (roles.drop or roles.keep) and frame.names:
-            known |= {*map(str, frame.row_names())}
-        drop, keep = names_in(roles.drop, known), names_in(roles.keep, known)
+        lists = {name: given for name in LISTS if (given := getattr(roles, name))}
+        known |= {*map(str, frame.row_names())} if lists and frame.names else set()
         column = roles.target if labels is None else labels.target
-        roles = replace(roles, drop=drop, keep=keep, target=column)
+        parts = {name: names_in(given, known) for name, given in lists.items()}
+        roles = replace(roles, target=column, **parts)
         frame, roles = stand_up(frame, roles, options, labels)
         first = frame.names[0] if frame.names and frame.place != "column" else ""
         if doubt := pick_columns(frame, roles, options, labels, codes):

@@ -2,7 +2,7 @@
 
 `open_delimited` gives a file as rows of cells. A quotation mark that is never closed, text after
 a closing one, a cell that swallows whole lines and a row of another length are refused, by line
-and column. `names_or_files` reads lists of names, `csv_text` writes a table.
+and column. `csv_text` writes a table.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from .._notices import Notice, notice
-from .errors import InputError, did_you_mean, error_text, locating, one_line, option, quote
+from .errors import InputError, did_you_mean, one_line, option, quote
 from .roles import names_samples
 
 _SEPARATORS = {"\t": "tab", ";": "semicolon", "|": "pipe", ",": "comma", " ": "white space"}
@@ -338,24 +338,6 @@ def of_width(
             what = f"{len(cells)} cells where the header has {width}"
             raise InputError(what, where=f"line {line}", remedy=remedy)
         yield line, cells
-
-
-def names_or_files(given: str | Sequence[str]) -> tuple[str, ...]:
-    """Return names, those of a file where ``@file`` stands for it: one in each line."""
-    names: list[str] = []
-    for text in [given] if isinstance(given, str) else given:
-        if not text.startswith("@"):
-            names.append(text)
-            continue
-        with locating(text[1:]):
-            try:
-                with open_text(Path(text[1:]).expanduser(), None) as (handle, _):
-                    lines = [re.sub(r'^"([^"]*)"$', r"\1", line.strip()) for line in handle]
-            except OSError as error:
-                what = f"the list cannot be read ({error_text(error)})"
-                raise InputError(what, remedy="check the path") from None
-            names += [line for line in lines if line]
-    return tuple(names)
 
 
 def names_in(given: Iterable[str], known: Collection[str]) -> tuple[str, ...]:
