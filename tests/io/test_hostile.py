@@ -108,8 +108,8 @@ def test_cells_that_no_sheet_has(tmp_path, old, new):
 
 def test_our_own_defects_are_not_called_damaged_files(tmp_path, monkeypatch):
     sheet().to_csv(tmp_path / "a.csv", index=False)
-    monkeypatch.setattr("sparsegsvp.io.frame._picker", lambda at: None)
-    with pytest.raises(TypeError, match="not callable"):
+    monkeypatch.setattr("sparsegsvp.io.frame._numbers", lambda *cells: None)
+    with pytest.raises(TypeError, match="cannot unpack"):
         read_table(tmp_path / "a.csv", target="class")
 
 
