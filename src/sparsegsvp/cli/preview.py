@@ -75,7 +75,7 @@ def find_targets(path: str | PathLike[str], **options: Any) -> list[Candidate]:
         file, options = existing_file(options["labels"]), {"na": options.get("na")}
     with locating(shown_name(file)):
         reading = requested(options)[1]
-        return _candidates(read_frame(file, reading), Codes(reading.na))
+        return _candidates(read_frame(file, reading), reading.codes)
 
 
 def _candidates(frame: Frame, codes: Codes) -> list[Candidate]:
@@ -143,8 +143,9 @@ def _answer() -> None:
 
 def _preview(file: Path, options: dict[str, Any]) -> dict[str, Any]:
     with locating(shown_name(file)):
-        frame = read_frame(file, requested(options)[1])
-        listing = _candidates(frame, Codes(options.get("na")))
+        reading = requested(options)[1]
+        frame = read_frame(file, reading)
+        listing = _candidates(frame, reading.codes)
     listing = find_targets(file, **options) if options.get("labels") is not None else listing
     proposed = next((c.name for c in listing if c.proposed), None)
     target = options.get("target")

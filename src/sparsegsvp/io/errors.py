@@ -64,9 +64,6 @@ class InputError(ValueError):
     def __str__(self) -> str:
         return self.spelled(lambda name, value: name if value is None else f"{name}={value!r}")
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return InputError, (self.what, self.where, self.remedy)
-
 
 @contextmanager
 def locating(name: str) -> Iterator[None]:

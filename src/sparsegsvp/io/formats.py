@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .._notices import notice
-from .cells import Codes, as_label, spelling_key
+from .cells import as_label, spelling_key
 from .errors import (
     InputError,
     guarded,
@@ -72,9 +72,9 @@ def read_frame(file: Path, options: ReadOptions, verbatim: Collection[str] | Non
 
 def read_labels(file: Path, on: str | None, target: str | None, options: ReadOptions) -> Labels:
     """Read a second file; its first column identifies the samples unless `on` is another."""
-    source, codes = shown_name(file), Codes(options.na)
+    source, codes = shown_name(file), options.codes
     with locating(source):
-        frame = read_frame(file, ReadOptions(encoding=options.encoding, na=options.na), None)
+        frame = read_frame(file, ReadOptions(encoding=options.encoding, codes=codes), None)
         columns = {} if frame.ids is None else {frame.id_name: frame.ids}
         if not frame.all_features:
             refuse_duplicates(frame.names, "column")

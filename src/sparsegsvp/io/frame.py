@@ -179,7 +179,7 @@ def collect(rows: Rows, options: ReadOptions, verbatim: Collection[str] | None) 
 
     A column with text in it is no more tried as numbers from there on.
     """
-    m, codes, keep = len(rows.names), Codes(options.na), {0}
+    m, codes, keep = len(rows.names), options.codes, {0}
     stems = Counter(map(stem_of, rows.names))
     for p, name in enumerate(rows.names):
         few = stems[stem_of(name)] <= _SERIES
@@ -477,9 +477,7 @@ def join(frame: Frame, labels: Labels) -> None:
         frame.beside[name] = [None if row is None else cells[row] for row in rows]
 
 
-def pick_columns(
-    frame: Frame, roles: Roles, options: ReadOptions, labels: Labels | None, codes: Codes
-) -> tuple[str, str, str] | None:
+def pick_columns(frame: Frame, roles: Roles, options: ReadOptions, labels: Labels | None) -> None:
     """Read the columns that a caller named by their roles, and make numbers of the others."""
     header, line = list(frame.names), "row" if frame.place == "column" else "column"
     known = {*header, *frame.beside, *(labels.columns if labels else ())}
@@ -503,9 +501,9 @@ def pick_columns(
     for role, name in roles.named().items():
         if role.startswith("adjust:"):
             cells = dict(enumerate(_named_cells(frame, name, role)))
-            columns.append(Column(name, np.full(len(frame), np.nan), cells, codes))
+            columns.append(Column(name, np.full(len(frame), np.nan), cells, options.codes))
         elif role != "id":
-            frame.text[role] = codes.column(role, _named_cells(frame, name, role))
+            frame.text[role] = options.codes.column(role, _named_cells(frame, name, role))
     if roles.group in roles.batch:
         frame.text[f"batch:{roles.group}"] = frame.text["group"]
     for name in roles.drop:
@@ -528,7 +526,7 @@ def pick_columns(
             )
         places = [p for name in wanted for p in at[name]]
     strict = roles.features is not None or frame.all_features
-    return make_numbers(frame, places, columns, options, codes, strict=strict)
+    make_numbers(frame, places, columns, options, strict)
 
 
 def _named_cells(frame: Frame, name: str, role: str) -> list[Any]:

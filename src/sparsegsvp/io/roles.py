@@ -210,14 +210,8 @@ def made_of(feature: str, column: str) -> bool:
 
 def columns_behind(features: Iterable[str], there: Collection[str]) -> tuple[str, ...]:
     """Return the columns whose levels are among some features: sex, of a feature sex=M vs F."""
-    behind: dict[str, None] = {}
-    for name in features:
-        if name in there or IS not in name or VERSUS not in name:
-            continue
-        parts = name.split(IS)
-        heads = (IS.join(parts[:i]) for i in range(1, len(parts)))
-        behind.update((head, None) for head in heads if head in there)
-    return tuple(behind)
+    levels = [name for name in features if VERSUS in name and name not in there]
+    return tuple(sorted(c for c in there if any(n.startswith(f"{c}{IS}") for n in levels)))
 
 
 FEW_LEVELS = 12  # different texts of a column that sorts samples rather than naming them

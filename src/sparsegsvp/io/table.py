@@ -351,7 +351,6 @@ def make_table(
             if y is None:
                 raise InputError("there are no labels", remedy=f"give them as {option('y')}")
             frame = from_matrix(data, feature_names)
-        codes = Codes(reading.na)
         for role, (name, values) in arrays.items():
             cells = values.to_list() if hasattr(values, "to_list") else np.asarray(values).tolist()
             if not isinstance(cells, list) or any(isinstance(cell, list) for cell in cells):
@@ -359,7 +358,7 @@ def make_table(
             if len(cells) != len(frame):
                 what = f"{option(name)} has {len(cells)} values for {len(frame)} samples"
                 raise InputError(what, remedy="give one for each row")
-            frame.text[role] = codes.column(role, cells)
+            frame.text[role] = reading.codes.column(role, cells)
     target = str(getattr(y, "name", None) or "y") if y is not None else roles.target
     positive, log2 = as_label(options.get("positive")), bool(options.get("log2"))
     return _table_of(frame, roles, reading, None, source, positive, log2, target=target)
@@ -400,7 +399,7 @@ def requested(given: Mapping[str, Any]) -> tuple[Roles, ReadOptions]:
         roles[name] = tuple(dict.fromkeys(names))
     roles |= {"features": tuple(roles["features"])} if "features" in roles else {}
     reading = {f.name: given[f.name] for f in fields(ReadOptions) if given.get(f.name) is not None}
-    return Roles(**roles), ReadOptions(**reading)
+    return Roles(**roles), ReadOptions(codes=Codes(given.get("na")), **reading)
 
 
 def _table_of(
@@ -408,22 +407,19 @@ def _table_of(
     positive: str | None, log2: bool, *, digest: str = "", target: str | None = None,
 ) -> Table:  # fmt: skip
     """Make a table of any frame: turn it, join labels, give roles, make numbers, check."""
-    codes = Codes(options.na)
+    codes = options.codes.numbers
     with locating(source):
         known = {*frame.names, *frame.beside, *(labels.columns if labels else ())}
         lists = {name: given for name in LISTS if (given := getattr(roles, name))}
         known |= {*map(str, frame.row_names())} if lists and frame.names else set()
         column = roles.target if labels is None else labels.target
-        parts = {name: names_in(given, known) for name, given in lists.items()}
+        parts: Any = {name: names_in(given, known) for name, given in lists.items()}
         roles = replace(roles, target=column, **parts)
         frame, roles = stand_up(frame, roles, options, labels)
         first = frame.names[0] if frame.names and frame.place != "column" else ""
-        if doubt := pick_columns(frame, roles, options, labels, codes):
-            mark, where, text = doubt
-            whole = text.replace(mark, "")
-            frame.notices.append(notice("thousands", mark, text=text, where=where, whole=whole))
+        pick_columns(frame, roles, options, labels)
         digest = digest or _digest_of(frame)
-        frame.X, met = mark_missing(frame.X, codes.numbers, in_place=frame.ours)
+        frame.X, met = mark_missing(frame.X, codes, in_place=frame.ours)
         frame.codes += met
         collapse_names(frame, roles.collapse)
         target = target or roles.target

@@ -46,7 +46,7 @@ class ReadOptions:
     sheet: str | None = None
     layer: str | None = None
     transpose: bool | None = None
-    na: tuple[str, ...] = ()
+    codes: Any = None  # for missing values
 
     def __post_init__(self) -> None:
         # a shell passes \t on as two characters
