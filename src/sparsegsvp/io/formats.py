@@ -108,7 +108,7 @@ def _read_text(path: Path, options: ReadOptions, verbatim: Collection[str] | Non
         return collect(rows, options, verbatim)
 
 
-_MOST_ROWS, _MOST_LETTERS = 1_048_576, 3
+_MOST_CELLS = 1 << 23  # that any sheet may have
 _CELL = re.compile(rb'<(?:\w+:)?(?:row|c)\b[^>]*?\br="([A-Z]{0,9})([0-9]{1,19})"')
 _TITLES_AMONG = 20  # lines
 
@@ -166,22 +166,27 @@ def _read_excel(path: Path, options: ReadOptions, verbatim: Collection[str] | No
 
 
 def _check_workbook(path: Path) -> None:
-    """Refuse a workbook that unpacks to more than sheets do, or has cells where Excel has none."""
+    """Refuse a workbook that unpacks to more than sheets do, or has a cell far out."""
     if not zipfile.is_zipfile(path):
         return  # the old format, or nothing: the library will say
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
         check_size(sum(entry.file_size for entry in entries), path)
         for entry in entries:
-            rest = b""
+            rest, rows, columns = b"", set[bytes](), set[bytes]()
             with archive.open(entry) as stream:
                 while block := stream.read(1 << 20):
                     for letters, row in _CELL.findall(rest + block):
-                        if int(row) > _MOST_ROWS or len(letters) > _MOST_LETTERS:
-                            where = f"{letters.decode()}{row.decode()}"
-                            what = f"the sheet is damaged (it has a cell {where})"
-                            raise InputError(what, remedy="save it again with Excel, or as CSV")
+                        rows.add(row)
+                        columns.add(letters)
                     rest = block[block.rfind(b"<") :]
+            height = max(map(int, rows), default=0)
+            last = max(columns, key=lambda letters: (len(letters), letters), default=b"")
+            width = sum((c - 64) * 26**k for k, c in enumerate(reversed(last)))
+            # the library makes room for all cells up to the last
+            if height * width > max(_MOST_CELLS, 100 * path.stat().st_size):
+                what = f"a sheet has cells as far out as {last.decode()}{height}, nearly all empty"
+                raise InputError(what, remedy="clear those apart from the table, or save it as CSV")
 
 
 def _read_parquet(path: Path, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
