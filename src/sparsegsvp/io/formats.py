@@ -45,7 +45,6 @@ class Format:
     name: str
     suffixes: tuple[str, ...]  # in lower case; ``.gz`` after them is looked through
     read: Callable[[Path, ReadOptions, Collection[str] | None], Frame]
-    layers: bool = False  # whether a file holds several matrices
     recognise: Callable[[Path], bool] | None = None  # by its content too
 
 
@@ -60,12 +59,8 @@ def read_frame(file: Path, options: ReadOptions, verbatim: Collection[str] | Non
         raise InputError(what if suffixes[-1] else "it has no extension", remedy=remedy)
     recognised = [form for form in fitting if form.recognise and form.recognise(file)]
     form = (recognised or fitting)[0]
-    if options.layer is not None and not form.layers:
-        names = [form.name for form in FORMATS if form.layers]
-        raise InputError(f"{option('layer')} is for {' and '.join(names)} files")
-    if options.transpose and form.layers:
-        what = "files of this type have samples in rows by definition"
-        raise InputError(what, remedy=f"leave {option('transpose', True)} out")
+    if options.layer is not None and form.read is not _read_h5ad:
+        raise InputError(f"{option('layer')} is for AnnData")
     with guarded(form.name):
         return form.read(file, options, verbatim)
 
@@ -208,6 +203,9 @@ def _read_parquet(path: Path, options: ReadOptions, verbatim: Collection[str] | 
 
 def _read_h5ad(path: Path, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
     """Read X (or a layer), the names and what is said of the samples, and nothing else."""
+    if options.transpose:
+        what = "AnnData has samples in rows by definition"
+        raise InputError(what, remedy=f"leave {option('transpose', True)} out")
     h5py, _ = need("h5py", "omics"), need("anndata", "omics")
     from anndata.io import read_elem
 
@@ -270,7 +268,7 @@ FORMATS = (
     Format("GEO series matrix", _TEXT, read_series_matrix, recognise=is_series_matrix),
     Format("Excel", (".xlsx", ".xlsm", ".xls"), _read_excel),
     Format("Parquet", (".parquet", ".pq"), _read_parquet),
-    Format("AnnData (.h5ad)", (".h5ad",), _read_h5ad, layers=True),
+    Format("AnnData (.h5ad)", (".h5ad",), _read_h5ad),
 )
 
 

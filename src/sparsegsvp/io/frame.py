@@ -24,18 +24,17 @@ from .._validate import first_few
 from .cells import THOUSANDS, Codes, Column, as_label, column_of, make_numbers
 from .errors import InputError, did_you_mean, listed, one_line, option, quote, suggestion
 from .roles import (
+    SERIES,
     ColumnRole,
     Roles,
     columns_behind,
-    look_of,
+    looks_of,
     made_of,
     names_people,
     names_samples,
     stem_of,
 )
 from .text import ReadOptions, Rows, looks_numeric
-
-_SERIES = 20  # more names that differ in their numbers alone are samples or measurements
 
 
 @dataclass
@@ -81,13 +80,11 @@ class Frame:
         return [as_label(cell) for cell in (self.cells(0) if self.ids is None else self.ids)]
 
     def row(self, i: int) -> str:
-        """Say where a row is in the file, or in the table if that has no lines."""
-        return f"{self.place} {i + 1 if self.lines is None else self.lines[i]}"
-
-    def name_of(self, i: int) -> Any:
-        """Return the name of a sample, or its number."""
+        """Say where a row is: by its line in the file, else by its name or its number."""
         ids = self.text.get("id") or self.ids
-        return i + 1 if ids is None or ids[i] is None else ids[i]
+        if self.lines is None and ids and ids[i] is not None:
+            return f"{self.place.replace('row', 'sample')} {quote(ids[i])}"
+        return f"{self.place} {i + 1 if self.lines is None else self.lines[i]}"
 
     def where(self, i: int, name: str) -> str:
         """Say where a cell is: by line and column, and by row in a table that was turned."""
@@ -95,7 +92,7 @@ class Frame:
             return f"{self.row(i)}, column {quote(name)}"
         p = self.names.index(name) if name in self.names else 0
         line = f"line {self.name_lines[p]}, " if self.name_lines else ""
-        return f"{line}row {quote(name)}, column {quote(self.name_of(i))}"
+        return f"{line}row {quote(name)}, {self.row(i)}"
 
     def pick(self, rows: Sequence[int]) -> None:
         """Keep some of the rows."""
@@ -180,13 +177,11 @@ def collect(rows: Rows, options: ReadOptions, verbatim: Collection[str] | None) 
     A column with text in it is no more tried as numbers from there on.
     """
     m, codes, keep = len(rows.names), options.codes, {0}
-    stems = Counter(map(stem_of, rows.names))
+    looks, stems = looks_of(rows.names), Counter(map(stem_of, rows.names))
     for p, name in enumerate(rows.names):
-        few = stems[stem_of(name)] <= _SERIES
-        look = look_of(name) if few else None
-        named = few and (names_samples(name) or names_people(name))
-        named = named or not name or (look is not None and look.plain)
-        if verbatim is None or name in verbatim or named:
+        named = names_samples(name) or names_people(name) or (p in looks and looks[p].plain)
+        named = named and stems[stem_of(name)] <= SERIES
+        if verbatim is None or name in verbatim or named or not name:
             keep.add(p)
     frame = Frame(rows.names, None, {}, rows.kind, "either", "line", ours=True)
     frame.notes, frame.notices = rows.notes, rows.notices

@@ -82,7 +82,7 @@ _CHANGE_OF_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = re.compile(r"[^\W\d_]{4,}(?=\d*)|[^\W\d_]+\d*|\d+")
 # More names than this that differ in their number alone are a series of measurements: of strong
 # words (batch 1 to batch 12 are no measurements), and of those that often count something else.
-_SERIES, _WEAK_SERIES = 20, 3
+SERIES, _WEAK_SERIES = 20, 3
 
 _STRONG = {word: look for look, text in _STRONG_WORDS.items() for word in text.split()}
 _WEAK = {word: look for look, text in _WEAK_WORDS.items() for word in text.split()}
@@ -98,7 +98,7 @@ class Look:
     role: Role
     words: str
     plain: bool
-    most: int = _SERIES
+    most: int = SERIES
 
 
 @lru_cache(maxsize=1 << 15)

@@ -214,7 +214,8 @@ def _unreadable(
         what = "text follows a closing quotation mark"
         remedy = 'write a quotation mark within a cell twice (""), or remove it'
     elif end == start and "limit" in error:
-        what, remedy = f"a cell cannot be read ({error})", "name another separator"
+        what = f"a cell cannot be read ({error})"
+        remedy = "close its quotation mark, or name another separator"
     return InputError(what, where=f"line {start}, cell {column}", remedy=remedy)
 
 
