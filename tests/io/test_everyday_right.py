@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from sparsegsvp.cli.preview import find_targets
-from sparsegsvp.io import InputError, guess_positive, make_table, read_table
+from sparsegsvp.io import InputError, make_table, read_table
+from sparsegsvp.io.roles import guess_positive
 
 
 def write(path, text, encoding="utf-8"):

@@ -193,7 +193,9 @@ def predict(
 
     Only the columns of the model's panel are needed, in any order; others are ignored.
     """
-    from ..io import guess_positive, load_model, prepare_output, read_table, write_atomic
+    from ..io import load_model, read_table
+    from ..io.files import prepare_output, write_atomic
+    from ..io.roles import guess_positive
     from ..report import describe_cohort
     from ..workflow import needed_features, predict_table, validate_table
 

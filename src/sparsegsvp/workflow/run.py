@@ -19,8 +19,8 @@ from ..evaluation import (
 )
 from ..evaluation.cache import Clock
 from ..evaluation.procedure import SIZES, only_with
-from ..io import InputError, Table, check_cohort, make_table
-from ..io.errors import locating, option
+from ..io.errors import InputError, locating, option
+from ..io.table import Table, check_cohort, make_table
 from ..report import GivenPanel, build_comparison, build_document, describe_cohort
 from .predict import validate_table
 from .procedure import (
