@@ -427,7 +427,8 @@ def _table_of(
         covariates = append_covariates(frame, roles, codes)
         n_missing = note_values(frame)
         X = frame.X if sparse.issparse(frame.X) else np.ascontiguousarray(frame.X)
-        given = {role: _texts(cells) for role, cells in frame.text.items()}
+        texts = {role: [cell or "" for cell in cells] for role, cells in frame.text.items()}
+        given = {role: np.array(cells, dtype=object) for role, cells in texts.items()}
         table = Table(
             X, tuple(frame.names), given.get("target"), given.get("id"), given.get("group"), target,
             positive, source, digest, (), tuple(frame.notices), frame.dropped, n_missing,
@@ -452,10 +453,6 @@ def _table_of(
         X = log2_floor(X, skip=table.covariate_columns)
         table = replace(table, X=X).without_notice("raw")
     return replace(table, record=tuple(record))
-
-
-def _texts(values: list[str | None]) -> NDArray[np.object_]:
-    return np.array([*(value or "" for value in values), None], dtype=object)[:-1]
 
 
 def _digest_of(frame: Frame) -> str:
