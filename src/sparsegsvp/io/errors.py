@@ -105,11 +105,6 @@ def one_line(text: object) -> str:
     return "".join(c if c.isprintable() else " " for c in str(text))
 
 
-def error_text(error: BaseException) -> str:
-    """Return what an error of a library says, printable and shortened."""
-    return f"{type(error).__name__}: {one_line(error).strip()[:100]}".removesuffix(": ")
-
-
 def quote(value: object, limit: int = 40) -> str:
     """Name a value from a file: in quotes, shortened, printable."""
     text = one_line(value)
@@ -170,7 +165,8 @@ def guarded(kind: str) -> Iterator[None]:
         where = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__"))
         if isinstance(error, _DEFECTS) and where.startswith(__name__.partition(".")[0]):
             raise
-        what, remedy = f"damaged, or not {kind} ({error_text(error)})", "copy or save it again"
+        said = f"{type(error).__name__}: {one_line(error).strip()[:100]}".removesuffix(": ")
+        what, remedy = f"damaged, or not {kind} ({said})", "copy or save it again"
         if isinstance(error, MemoryError):
             what, remedy = "larger than there is more memory for", "read it on a larger machine"
         elif isinstance(error, OSError) and error.errno and not isinstance(error, gzip.BadGzipFile):
