@@ -38,6 +38,7 @@ _UNPACKED, _RATIO = 1 << 26, 100
 class ReadOptions:
     """How a file is to be read, where that is not to be found out."""
 
+    codes: Any  # those for missing values, of `cells`
     separator: str | None = None
     decimal: str | None = None
     thousands: str | None = None
@@ -45,7 +46,6 @@ class ReadOptions:
     sheet: str | None = None
     layer: str | None = None
     transpose: bool | None = None
-    codes: Any = None  # for missing values
 
     def __post_init__(self) -> None:
         # a shell passes \t on as two characters
