@@ -25,7 +25,7 @@ from sparsegsvp.io.errors import InputError, option
 pytest.importorskip("starlette", reason="needs the extra app")
 pytest.importorskip("uvicorn", reason="needs the extra app")
 
-from sparsegsvp.cli.options import OPTIONS, command_words, explain, fields
+from sparsegsvp.cli.options import command_words, explain, fields
 from sparsegsvp.cli.runs import Runs, safe_name
 
 LONG = 240.0  # seconds after which a step that takes a few has failed, on a busy machine too
@@ -214,13 +214,6 @@ def test_nothing_but_what_a_run_has_written_is_given_out(server, genes):
     assert server.ask("/runs.py")[0] == 404
     for body in (b"", b"[]", b'{"choices": 3}', b"\xff"):
         assert server.ask(f"/api/runs/{run}/look", body)[0] == 400
-
-
-@pytest.mark.parametrize("name", [item.name for item in OPTIONS.values() if item.many])
-def test_no_list_of_names_opens_a_file(name):
-    for text in ("@/etc/passwd", "a, @/etc/passwd"):
-        with pytest.raises(InputError, match="file"):
-            command_words("compare" if name == "methods" else "select", ["a.csv"], {name: [text]})
 
 
 @pytest.mark.parametrize("name", ["labels", "n_jobs", "rungs", "out"])

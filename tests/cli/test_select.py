@@ -103,7 +103,6 @@ BAD = {
     "repeats": (["-t", "class", "--set", "repeats=0"], "--set repeats=... must be"),
     "size": (["-t", "class", "-k", "99"], "--n-features 99 asks for more than the 10"),
     "must": (["-t", "class", "--must", "g77"], "there is no feature 'g77' (--must)"),
-    "list": (["-t", "class", "--must", "@nowhere.txt"], "nowhere.txt"),
     "prevalence": (["-t", "class", "--prevalence", "2"], "--prevalence must be"),
     "cohort": (["-t", "class", "--test", "nowhere.csv"], "no such file"),
 }
@@ -164,9 +163,8 @@ def test_a_cohort_batches_groups_and_a_given_panel_at_once(tmp_path, kit):
 
     path = write("t.csv", X)
     other = write("other.csv", kit.planted(n=48, seed=9)[0], -1)
-    (tmp_path / "panel.txt").write_text("g1\ng2\n")
     words = ["select", path, "-t", "class", "--group", "patient", "--batch", "plate", *kit.fast]
-    words += ["--panel", f"@{tmp_path / 'panel.txt'}", "--test", other, "--prevalence", "0.2"]
+    words += ["--panel", "g1, g2", "--test", other, "--prevalence", "0.2"]
     result = kit.run(*words, "--out", tmp_path / "out")
     assert result.exit_code == 0, result.stderr
     results = results_of(tmp_path / "out")

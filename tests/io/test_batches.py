@@ -107,3 +107,13 @@ def test_a_file_takes_no_values(tmp_path, frame):
     frame.to_csv(tmp_path / "a.csv", index=False)
     with pytest.raises(InputError, match="a file holds its own labels and names; leave batch out"):
         make_table(tmp_path / "a.csv", target="class", batch={"plate": PLATES})
+
+
+def test_a_comma_parts_names_unless_a_column_is_called_so(frame, tmp_path):
+    asked = {"target": "class", "id": "id"}
+    both = {"plate": PLATES, "day": [str(day) for day in DAYS]}
+    assert batches_of(make_table(frame, batch="plate, day", **asked)) == both
+    named = frame.rename(columns={"plate": "plate,day"})
+    named.to_csv(tmp_path / "a.csv", index=False)
+    read = read_table(tmp_path / "a.csv", batch="plate,day", drop="day", **asked)
+    assert batches_of(read) == {"plate,day": PLATES}

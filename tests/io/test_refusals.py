@@ -233,7 +233,7 @@ def test_huge_values_of_a_sparse_matrix(tmp_path, sheet, write_sheet):
     X[4, 2] = 1e300
     write_sheet(dataclasses.replace(sheet, X=X), tmp_path / "sparse.h5ad")
     message = refusal(tmp_path / "sparse.h5ad", target="class")
-    assert "row 5, column 'HLA-A': 1e+300 is too large" in message
+    assert "sample 's4', column 'HLA-A': 1e+300 is too large" in message
 
 
 def test_what_is_left_out_or_odd_is_said(tmp_path):

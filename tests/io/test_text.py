@@ -27,12 +27,16 @@ def test_separators_and_line_endings(tmp_path, separator, ending):
     "encoding", ["utf-8", "utf-8-sig", "latin-1", "cp1252", "utf-16", "utf-16-le", "utf-16-be"]
 )
 def test_encodings(tmp_path, encoding):
+    unmarked = encoding if encoding[-3:] in ("-le", "-be") else None
     text = "Größe,café,Befund\n1,2,müde\n3,4,wach\n5,6,müde\n"
     path = tmp_path / "a.csv"
     path.write_bytes(text.encode(encoding))
-    table = read_table(path, target="Befund", positive="müde")
+    table = read_table(path, target="Befund", positive="müde", encoding=unmarked)
     assert table.feature_names == ("Größe", "café")
     assert list(table.y) == ["müde", "wach", "müde"]
+    if unmarked:
+        with pytest.raises(InputError, match=r"zero bytes.*encoding='utf-16-le'"):
+            read_table(path, target="Befund")
 
 
 def test_quoted_cells(tmp_path):

@@ -16,16 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparsegsvp.io import (
-    InputError,
-    csv_text,
-    harmless,
-    prepare_output,
-    whole_folder,
-    workbook,
-    write_atomic,
-)
+from sparsegsvp.io import InputError
 from sparsegsvp.io.errors import one_line
+from sparsegsvp.io.files import prepare_output, whole_folder, write_atomic
+from sparsegsvp.io.formats import workbook
+from sparsegsvp.io.text import csv_text, harmless
 
 OWNED = ("a.txt", "b.txt", "more/")
 

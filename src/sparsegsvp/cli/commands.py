@@ -49,14 +49,8 @@ def _chosen(given: Mapping[str, Any], wanted: tuple[str, ...]) -> dict[str, Any]
 def _read(path: Path, given: Mapping[str, Any], screen: Screen) -> Table:
     """Read a table, and show what was read and what its columns are for."""
     from ..io import read_table
-    from ..io.text import names_or_files
 
-    options = _chosen(given, (*_ROLES, *READING))
-    for name in _LISTS:
-        if given.get(name):
-            parts = [[text] if text.startswith("@") else text.split(",") for text in given[name]]
-            names = [part.strip() for texts in parts for part in texts if part.strip()]
-            options[name] = names_or_files(names)
+    options = _chosen(given, (*_ROLES, *_LISTS, *READING))
     with screen.stage(f"reading {path.name}"):
         table = read_table(path, **options)
     table = table.without_notice("raw") if given.get("log2") else table
@@ -199,7 +193,9 @@ def predict(
 
     Only the columns of the model's panel are needed, in any order; others are ignored.
     """
-    from ..io import guess_positive, load_model, prepare_output, read_table, write_atomic
+    from ..io import load_model, read_table
+    from ..io.files import prepare_output, write_atomic
+    from ..io.roles import guess_positive
     from ..report import describe_cohort
     from ..workflow import needed_features, predict_table, validate_table
 

@@ -93,7 +93,6 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-_NAMES = "Names with commas between them, or @FILE with one in each line."
 OPTIONS = {
     item.name: item
     for item in (
@@ -103,8 +102,8 @@ OPTIONS = {
                "from the names.", EVERYDAY, metavar="LABEL"),
         Option("n_features", "Number of features", "Exactly so many features; by default as many "
                "as it takes.", EVERYDAY, int, metavar="K", flags=("--n-features", "-k")),
-        Option("must", "Always in the panel", f"Features of every panel. {_NAMES}", EVERYDAY,
-               many=True, metavar="NAMES"),
+        Option("must", "Always in the panel", "Features of every panel, with commas between them.",
+               EVERYDAY, many=True, metavar="NAMES"),
         Option("ban", "Never in the panel", "Features of no panel.", EVERYDAY, many=True,
                metavar="NAMES"),
         Option("fast", "A first look", "A first look in a fraction of the time: one repeat, few "
@@ -288,7 +287,7 @@ def fields(command: str = "select") -> list[dict[str, Any]]:
 def _plain(text: str) -> str:
     """Say a help without flags and files: in the form, options go by their labels."""
     labels = {item.flag: f"“{item.label}”" for item in OPTIONS.values()}
-    text = text.replace(", or @FILE with one in each line", "").replace(" May be repeated.", "")
+    text = text.replace(" May be repeated.", "")
     text = re.sub(r"--[a-z0-9-]+", lambda flag: labels.get(flag[0], flag[0]), text)
     return f"{text[:1].upper()}{text[1:]}{'' if text[-1] in '.?' else '.'}"
 
@@ -339,6 +338,4 @@ def _checked(item: Option, value: Any) -> Any:
             right = right and "\0" not in part and len(part) <= _LONGEST
         if not right or isinstance(value, list) != item.many:
             raise InputError(f"{quote(part)} is no value of {option(item.name)}")
-        if item.many and re.search(r"(^|,)\s*@", part):  # the command line would read a file
-            raise InputError(f"{quote(part)} would name a file", remedy="give the names in it")
     return value

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..io import InputError, read_table
-from ..io.cells import Codes, as_label
+from ..io.cells import as_label
 from ..io.errors import locating
 from ..io.formats import read_frame
 from ..io.frame import Frame
@@ -73,27 +73,28 @@ def find_targets(path: str | PathLike[str], **options: Any) -> list[Candidate]:
     file = existing_file(path)
     if options.get("labels") is not None:
         file, options = existing_file(options["labels"]), {"na": options.get("na")}
+    return _look_at(file, options)[1]
+
+
+def _look_at(file: Path, options: dict[str, Any]) -> tuple[Frame, list[Candidate]]:
     with locating(shown_name(file)):
         reading = requested(options)[1]
-        return _candidates(read_frame(file, reading), Codes(reading.na))
-
-
-def _candidates(frame: Frame, codes: Codes) -> list[Candidate]:
-    columns = dict(frame.beside)
-    for p, name in enumerate(frame.names if not columns else ()):
-        cells = frame.cells(p)
-        few = p in frame.raw or (
-            len({*cells[:32]}) <= FEW_LEVELS and all(v % 1 == 0 for v in cells[:32])
-        )
-        columns |= {name: cells} if few else {}
-    listing = _ranked({n: [codes.label(c) for c in cells] for n, cells in columns.items()})
-    if not any(c.proposed for c in listing) and frame.samples == "either" and len(frame):
-        # a row of text, such as that of the labels where features are in rows
-        turned = frame.turned()
-        texts = [p for p, cells in turned.raw.items() if 2 * len(cells) > len(turned)]
-        rows = {turned.names[p]: [codes.label(c) for c in turned.cells(p)] for p in texts}
-        listing = _ranked(rows, rows=True) + listing
-    return listing[:_CANDIDATES]
+        frame = read_frame(file, reading)
+        columns, codes = dict(frame.beside), reading.codes
+        for p, name in enumerate(frame.names if not columns else ()):
+            cells = frame.cells(p)
+            few = p in frame.raw or (
+                len({*cells[:32]}) <= FEW_LEVELS and all(v % 1 == 0 for v in cells[:32])
+            )
+            columns |= {name: cells} if few else {}
+        listing = _ranked({n: [codes.label(c) for c in cells] for n, cells in columns.items()})
+        if not any(c.proposed for c in listing) and frame.samples == "either" and len(frame):
+            # a row of text, such as that of the labels where features are in rows
+            turned = frame.turned()
+            texts = [p for p, cells in turned.raw.items() if 2 * len(cells) > len(turned)]
+            rows = {turned.names[p]: [codes.label(c) for c in turned.cells(p)] for p in texts}
+            listing = _ranked(rows, rows=True) + listing
+    return frame, listing[:_CANDIDATES]
 
 
 def preview_table(
@@ -142,9 +143,7 @@ def _answer() -> None:
 
 
 def _preview(file: Path, options: dict[str, Any]) -> dict[str, Any]:
-    with locating(shown_name(file)):
-        frame = read_frame(file, requested(options)[1])
-        listing = _candidates(frame, Codes(options.get("na")))
+    frame, listing = _look_at(file, options)
     listing = find_targets(file, **options) if options.get("labels") is not None else listing
     proposed = next((c.name for c in listing if c.proposed), None)
     target = options.get("target")

@@ -25,17 +25,8 @@ _MODULES = {
     "models": ("load_model", "save_model"),
     "table": ("Table", "make_table", "read_table"),
 }
-# What other rooms of the package use.
-_INNER = {
-    "errors": ("need",),
-    "files": ("prepare_output", "whole_folder", "write_atomic"),
-    "formats": ("workbook",),
-    "roles": ("guess_positive",),
-    "table": ("check_cohort", "known_labels"),
-    "text": ("csv_text", "harmless"),
-}
-__all__ = sorted(name for names in _MODULES.values() for name in names)
-_MODULE_OF = {n: m for rooms in (_MODULES, _INNER) for m, names in rooms.items() for n in names}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+__all__ = sorted(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .._notices import notice
 from .errors import InputError, counted, listed, option, quote
 from .roles import IS, VERSUS, ColumnRole, Roles, look_of, made_of, names_people, names_samples
 from .text import ReadOptions, looks_numeric
@@ -230,15 +231,10 @@ def find_decimal(columns: Sequence[Column], options: ReadOptions, frame: Frame) 
 
 
 def make_numbers(
-    frame: Frame,
-    places: list[int],
-    adjusted: Sequence[Column],
-    options: ReadOptions,
-    codes: Codes,
-    *,
-    strict: bool,
-) -> tuple[str, str, str] | None:
-    """Make numbers of columns, by one decimal mark; return it, a column and a text if in doubt."""
+    frame: Frame, places: list[int], adjusted: Sequence[Column], options: ReadOptions, strict: bool
+) -> None:
+    """Make numbers of columns in place, by one decimal mark."""
+    codes: Codes = options.codes
     columns: dict[int, Column] = {}
     for p in [p for p in places if frame.raw.get(p)]:
         column = Column(frame.names[p], column_of(frame.X, p), frame.raw[p], codes)
@@ -249,7 +245,7 @@ def make_numbers(
             columns[p] = column
     numeric = [*columns.values(), *(c for c in adjusted if not c.holds_text)]
     decimal = find_decimal(numeric, options, frame)
-    marked = [(decimal, c.name, text) for c in numeric for text in c.texts(decimal)]
+    marked = [(c.name, text) for c in numeric for text in c.texts(decimal)]
     if decimal == "," and (frame.mark == "," or marked):
         frame.notes.append("numbers are written with decimal commas")
     for column in adjusted:
@@ -265,8 +261,10 @@ def make_numbers(
             del frame.raw[p]  # names of samples stay as they are written
     frame.take([p for p in places if p in columns or not frame.raw.get(p)])
     told = options.decimal or options.thousands or not frame.doubtful
-    three = all(THOUSANDS[decimal].fullmatch(text) for _, _, text in marked)
-    return marked[0] if marked and three and not told else None
+    if marked and not told and all(THOUSANDS[decimal].fullmatch(text) for _, text in marked):
+        (where, text), *_ = marked
+        whole = text.replace(decimal, "")
+        frame.notices.append(notice("thousands", decimal, text=text, where=where, whole=whole))
 
 
 _COLLAPSE = {
@@ -301,7 +299,9 @@ def collapse_names(frame: Frame, how: str | None) -> None:
     frame.notes.append(said)
 
 
-def append_covariates(frame: Frame, roles: Roles, codes: Codes) -> dict[str, tuple[str, ...]]:
+def append_covariates(
+    frame: Frame, roles: Roles, codes: Sequence[float]
+) -> dict[str, tuple[str, ...]]:
     """Make features of the columns to adjust for, after all other columns; return their names."""
     # a feature's name says both levels, "sex=M vs F": a model can tell a level it never met
     made: dict[str, NDArray[np.float64]] = {}
@@ -316,7 +316,7 @@ def append_covariates(frame: Frame, roles: Roles, codes: Codes) -> dict[str, tup
         if len(levels) < 2 and not known:
             problem = f" has {f'only the value {quote(levels[0])}' if levels else 'no value'}"
         elif numeric:
-            cells[np.isin(cells, codes.numbers)] = np.nan
+            cells[np.isin(cells, codes)] = np.nan
             problem = " is infinite somewhere" if np.isinf(cells).any() else ""
             features = {column: cells}
         elif column in known:

@@ -81,7 +81,7 @@ def _check_labels(
     kept = [i for i, label in enumerate(labels) if label is not None]
     if not kept:
         raise InputError("no sample has a label", remedy=f"check {option('target')}")
-    if gone := [_place(frame, i) for i, label in enumerate(labels) if label is None]:
+    if gone := [frame.row(i) for i, label in enumerate(labels) if label is None]:
         some = "1 sample has" if len(gone) == 1 else f"{len(gone)} samples have"
         text = f"{some} no label and {'was' if len(gone) == 1 else 'were'}"
         frame.notes.append(f"{text} left out ({first_few(gone, most=3)})")
@@ -135,7 +135,7 @@ def _check_groups(frame: Frame) -> None:
         role, _, name = key.partition(":")
         what, remedy, where = "", "leave it out", ""
         if role in ("group", "batch") and None in cells:
-            what, where = "a sample has no group", _place(frame, cells.index(None))
+            what, where = "a sample has no group", frame.row(cells.index(None))
             if name:
                 what = f"a sample has no value in column {quote(name)} ({option(role)})"
             remedy = "fill the cell, with a word such as unknown if need be"
@@ -145,12 +145,6 @@ def _check_groups(frame: Frame) -> None:
             what = f"column {quote(name)} ({option(role)}) has a different value in every row"
         if what:
             raise InputError(what, where, remedy)
-
-
-def _place(frame: Frame, row: int) -> str:
-    """Say where a sample is: by its line, by its identifier, or by its number."""
-    named = frame.lines is None and frame.text.get("id")
-    return f"sample {quote(frame.name_of(row))}" if named else frame.row(row)
 
 
 _MANY = 50  # features above which a table may be wide
@@ -394,9 +388,8 @@ def _refuse_overflow(frame: Frame, low: NDArray[Any], high: NDArray[Any]) -> Non
         column = column_of(frame.X, int(j))
         i = int(np.flatnonzero(np.abs(column) > limit)[0])
         what = "is infinite" if np.isinf(column[i]) else f"is too large (at most {limit:g})"
-        where = f"{frame.row(i)}, column {quote(frame.names[int(j)])}"
         remedy = "correct it, rescale the column, or leave the cell empty"
-        raise InputError(f"{column[i]:g} {what}", where, remedy)
+        raise InputError(f"{column[i]:g} {what}", frame.where(i, frame.names[int(j)]), remedy)
 
 
 _LEAST_FEATURES = 50  # fewer may be measurements of unlike things, each on a scale of its own

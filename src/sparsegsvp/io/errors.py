@@ -64,9 +64,6 @@ class InputError(ValueError):
     def __str__(self) -> str:
         return self.spelled(lambda name, value: name if value is None else f"{name}={value!r}")
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return InputError, (self.what, self.where, self.remedy)
-
 
 @contextmanager
 def locating(name: str) -> Iterator[None]:
@@ -106,11 +103,6 @@ def spelled(text: str, spell: Callable[[str, Any], str]) -> str:
 def one_line(text: object) -> str:
     """Replace what is not printable: line breaks, control characters, the marks of `option`."""
     return "".join(c if c.isprintable() else " " for c in str(text))
-
-
-def error_text(error: BaseException) -> str:
-    """Return what an error of a library says, printable and shortened."""
-    return f"{type(error).__name__}: {one_line(error).strip()[:100]}".removesuffix(": ")
 
 
 def quote(value: object, limit: int = 40) -> str:
@@ -173,7 +165,8 @@ def guarded(kind: str) -> Iterator[None]:
         where = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__"))
         if isinstance(error, _DEFECTS) and where.startswith(__name__.partition(".")[0]):
             raise
-        what, remedy = f"damaged, or not {kind} ({error_text(error)})", "copy or save it again"
+        said = f"{type(error).__name__}: {one_line(error).strip()[:100]}".removesuffix(": ")
+        what, remedy = f"damaged, or not {kind} ({said})", "copy or save it again"
         if isinstance(error, MemoryError):
             what, remedy = "larger than there is more memory for", "read it on a larger machine"
         elif isinstance(error, OSError) and error.errno and not isinstance(error, gzip.BadGzipFile):

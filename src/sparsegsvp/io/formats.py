@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .._notices import notice
-from .cells import Codes, as_label, spelling_key
+from .cells import as_label, spelling_key
 from .errors import (
     InputError,
     guarded,
@@ -45,7 +45,6 @@ class Format:
     name: str
     suffixes: tuple[str, ...]  # in lower case; ``.gz`` after them is looked through
     read: Callable[[Path, ReadOptions, Collection[str] | None], Frame]
-    layers: bool = False  # whether a file holds several matrices
     recognise: Callable[[Path], bool] | None = None  # by its content too
 
 
@@ -60,21 +59,17 @@ def read_frame(file: Path, options: ReadOptions, verbatim: Collection[str] | Non
         raise InputError(what if suffixes[-1] else "it has no extension", remedy=remedy)
     recognised = [form for form in fitting if form.recognise and form.recognise(file)]
     form = (recognised or fitting)[0]
-    if options.layer is not None and not form.layers:
-        names = [form.name for form in FORMATS if form.layers]
-        raise InputError(f"{option('layer')} is for {' and '.join(names)} files")
-    if options.transpose and form.layers:
-        what = "files of this type have samples in rows by definition"
-        raise InputError(what, remedy=f"leave {option('transpose', True)} out")
+    if options.layer is not None and form.read is not _read_h5ad:
+        raise InputError(f"{option('layer')} is for AnnData")
     with guarded(form.name):
         return form.read(file, options, verbatim)
 
 
 def read_labels(file: Path, on: str | None, target: str | None, options: ReadOptions) -> Labels:
     """Read a second file; its first column identifies the samples unless `on` is another."""
-    source, codes = shown_name(file), Codes(options.na)
+    source, codes = shown_name(file), options.codes
     with locating(source):
-        frame = read_frame(file, ReadOptions(encoding=options.encoding, na=options.na), None)
+        frame = read_frame(file, ReadOptions(encoding=options.encoding, codes=codes), None)
         columns = {} if frame.ids is None else {frame.id_name: frame.ids}
         if not frame.all_features:
             refuse_duplicates(frame.names, "column")
@@ -108,7 +103,7 @@ def _read_text(path: Path, options: ReadOptions, verbatim: Collection[str] | Non
         return collect(rows, options, verbatim)
 
 
-_MOST_ROWS, _MOST_LETTERS = 1_048_576, 3
+_MOST_CELLS = 1 << 23  # that any sheet may have
 _CELL = re.compile(rb'<(?:\w+:)?(?:row|c)\b[^>]*?\br="([A-Z]{0,9})([0-9]{1,19})"')
 _TITLES_AMONG = 20  # lines
 
@@ -166,22 +161,27 @@ def _read_excel(path: Path, options: ReadOptions, verbatim: Collection[str] | No
 
 
 def _check_workbook(path: Path) -> None:
-    """Refuse a workbook that unpacks to more than sheets do, or has cells where Excel has none."""
+    """Refuse a workbook that unpacks to more than sheets do, or has a cell far out."""
     if not zipfile.is_zipfile(path):
         return  # the old format, or nothing: the library will say
     with zipfile.ZipFile(path) as archive:
         entries = archive.infolist()
         check_size(sum(entry.file_size for entry in entries), path)
         for entry in entries:
-            rest = b""
+            rest, rows, columns = b"", set[bytes](), set[bytes]()
             with archive.open(entry) as stream:
                 while block := stream.read(1 << 20):
                     for letters, row in _CELL.findall(rest + block):
-                        if int(row) > _MOST_ROWS or len(letters) > _MOST_LETTERS:
-                            where = f"{letters.decode()}{row.decode()}"
-                            what = f"the sheet is damaged (it has a cell {where})"
-                            raise InputError(what, remedy="save it again with Excel, or as CSV")
+                        rows.add(row)
+                        columns.add(letters)
                     rest = block[block.rfind(b"<") :]
+            height = max(map(int, rows), default=0)
+            last = max(columns, key=lambda letters: (len(letters), letters), default=b"")
+            width = sum((c - 64) * 26**k for k, c in enumerate(reversed(last)))
+            # the library makes room for all cells up to the last
+            if height * width > max(_MOST_CELLS, 100 * path.stat().st_size):
+                what = f"a sheet has cells as far out as {last.decode()}{height}, nearly all empty"
+                raise InputError(what, remedy="clear those apart from the table, or save it as CSV")
 
 
 def _read_parquet(path: Path, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
@@ -203,6 +203,9 @@ def _read_parquet(path: Path, options: ReadOptions, verbatim: Collection[str] | 
 
 def _read_h5ad(path: Path, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
     """Read X (or a layer), the names and what is said of the samples, and nothing else."""
+    if options.transpose:
+        what = "AnnData has samples in rows by definition"
+        raise InputError(what, remedy=f"leave {option('transpose', True)} out")
     h5py, _ = need("h5py", "omics"), need("anndata", "omics")
     from anndata.io import read_elem
 
@@ -265,7 +268,7 @@ FORMATS = (
     Format("GEO series matrix", _TEXT, read_series_matrix, recognise=is_series_matrix),
     Format("Excel", (".xlsx", ".xlsm", ".xls"), _read_excel),
     Format("Parquet", (".parquet", ".pq"), _read_parquet),
-    Format("AnnData (.h5ad)", (".h5ad",), _read_h5ad, layers=True),
+    Format("AnnData (.h5ad)", (".h5ad",), _read_h5ad),
 )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -24,18 +24,17 @@ from .._validate import first_few
 from .cells import THOUSANDS, Codes, Column, as_label, column_of, make_numbers
 from .errors import InputError, did_you_mean, listed, one_line, option, quote, suggestion
 from .roles import (
+    SERIES,
     ColumnRole,
     Roles,
     columns_behind,
-    look_of,
+    looks_of,
     made_of,
     names_people,
     names_samples,
     stem_of,
 )
 from .text import ReadOptions, Rows, looks_numeric
-
-_SERIES = 20  # more names that differ in their numbers alone are samples or measurements
 
 
 @dataclass
@@ -81,13 +80,11 @@ class Frame:
         return [as_label(cell) for cell in (self.cells(0) if self.ids is None else self.ids)]
 
     def row(self, i: int) -> str:
-        """Say where a row is in the file, or in the table if that has no lines."""
-        return f"{self.place} {i + 1 if self.lines is None else self.lines[i]}"
-
-    def name_of(self, i: int) -> Any:
-        """Return the name of a sample, or its number."""
+        """Say where a row is: by its line in the file, else by its name or its number."""
         ids = self.text.get("id") or self.ids
-        return i + 1 if ids is None or ids[i] is None else ids[i]
+        if self.lines is None and ids and ids[i] is not None:
+            return f"{self.place.replace('row', 'sample')} {quote(ids[i])}"
+        return f"{self.place} {i + 1 if self.lines is None else self.lines[i]}"
 
     def where(self, i: int, name: str) -> str:
         """Say where a cell is: by line and column, and by row in a table that was turned."""
@@ -95,7 +92,7 @@ class Frame:
             return f"{self.row(i)}, column {quote(name)}"
         p = self.names.index(name) if name in self.names else 0
         line = f"line {self.name_lines[p]}, " if self.name_lines else ""
-        return f"{line}row {quote(name)}, column {quote(self.name_of(i))}"
+        return f"{line}row {quote(name)}, {self.row(i)}"
 
     def pick(self, rows: Sequence[int]) -> None:
         """Keep some of the rows."""
@@ -175,61 +172,53 @@ def refuse_duplicates(
 
 
 def collect(rows: Rows, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
-    """Make a frame of rows of cells; those of the columns and rows asked for stay as written."""
-    keep, stems = set[int](), Counter(map(stem_of, rows.names))
+    """Make a frame of rows of cells; those of the columns and rows asked for stay as written.
+
+    A column with text in it is no more tried as numbers from there on.
+    """
+    m, codes, keep = len(rows.names), options.codes, {0}
+    looks, stems = looks_of(rows.names), Counter(map(stem_of, rows.names))
     for p, name in enumerate(rows.names):
-        few = stems[stem_of(name)] <= _SERIES
-        look = look_of(name) if few else None
-        named = few and (names_samples(name) or names_people(name))
-        named = named or not name or (look is not None and look.plain)
-        if p == 0 or verbatim is None or name in verbatim or named:
+        named = names_samples(name) or names_people(name) or (p in looks and looks[p].plain)
+        named = named and stems[stem_of(name)] <= SERIES
+        if verbatim is None or name in verbatim or named or not name:
             keep.add(p)
-    return _read(rows, keep, options, verbatim or ())
-
-
-def _read(rows: Rows, keep: set[int], options: ReadOptions, verbatim: Collection[str]) -> Frame:
-    """Read rows of cells: a column with text in it is no more tried as numbers from there on."""
-    m, codes = len(rows.names), Codes(options.na)
     frame = Frame(rows.names, None, {}, rows.kind, "either", "line", ours=True)
     frame.notes, frame.notices = rows.notes, rows.notices
     decimal = options.decimal or {".": ",", ",": "."}.get(options.thousands or "", ".")
     numbers, lines = array("d"), array("q")
-    at = [p for p in range(m) if p not in keep]
-    pick, places = _picker(at), np.array(at, dtype=np.intp)
     grouped = np.ones(m, dtype=bool)  # columns all of whose marks may separate thousands
     for line, cells in rows.rows:
-        i, texts = len(lines), pick(cells)
+        i, texts = len(lines), cells.copy()
         lines.append(line)
+        for p in keep:
+            texts[p] = "nan"
         values, strange = _numbers(texts, decimal, codes)
         free = options.decimal is None and options.thousands is None and frame.mark is None
-        if strange and free and any(codes.kind(texts[j]) == "," for j in strange):
+        if strange and free and any(codes.kind(texts[p]) == "," for p in strange):
             decimal = ","  # the first number with a fraction shows the mark of all
             values, strange = _numbers(texts, decimal, codes)
-        maybe = np.flatnonzero(grouped[places])
+        numbers.frombytes(values.tobytes())
+        maybe = np.flatnonzero(grouped)
         sizes = np.abs(values[maybe])
-        for j in maybe[(sizes % 1 > 0) | (sizes >= 100)].tolist():
-            text, whole = texts[j], values[j] % 1 == 0
+        for p in maybe[(sizes % 1 > 0) | (sizes >= 100)].tolist():
+            text, whole = texts[p], values[p] % 1 == 0
             if not isinstance(text, str):
-                grouped[at[j]] = whole
+                grouped[p] = whole
             elif decimal in text:
                 frame.mark = decimal
                 if not THOUSANDS[decimal].fullmatch(text.strip()):
-                    grouped[at[j]] = frame.doubtful = False
+                    grouped[p] = frame.doubtful = False
                 elif whole:  # 340.000 is no 340
-                    frame.raw.setdefault(at[j], {})[i] = text
-        for j in {*np.flatnonzero(np.isnan(values)).tolist()}.difference(strange):
-            if isinstance(texts[j], str) and texts[j].strip():
-                frame.codes[texts[j].strip()] += 1
-        row, odd = np.full(m, np.nan), [at[j] for j in strange]
-        row[places] = values
-        numbers.frombytes(row.tobytes())
-        asked = isinstance(cells[0], str) and cells[0].strip() in verbatim
-        for p in range(m) if asked else (*keep, *odd):
+                    frame.raw.setdefault(p, {})[i] = text
+        for p in {*np.flatnonzero(np.isnan(values)).tolist()}.difference(strange, keep):
+            if isinstance(texts[p], str) and texts[p].strip():
+                frame.codes[texts[p].strip()] += 1
+        asked = verbatim and isinstance(cells[0], str) and cells[0].strip() in verbatim
+        for p in range(m) if asked else (*keep, *strange):
             frame.raw.setdefault(p, {})[i] = cells[p]
-        if odd and len(odd) <= max(2, len(at) / 2):
-            keep = keep.union(odd)
-            at = [p for p in at if p not in keep]
-            pick, places = _picker(at), np.array(at, dtype=np.intp)
+        if len(strange) <= max(2, (m - len(keep)) / 2):
+            keep.update(strange)
     frame.X, frame.lines = np.frombuffer(numbers).reshape(len(lines), m), lines.tolist()
     for p in np.flatnonzero(grouped).tolist():
         for i in np.flatnonzero(frame.X[:, p] % 1 > 0)[:1].tolist():  # one speaks for all
@@ -237,14 +226,6 @@ def _read(rows: Rows, keep: set[int], options: ReadOptions, verbatim: Collection
     for p, column in frame.raw.items():
         frame.X[list(column), p] = np.nan
     return frame
-
-
-def _picker(positions: list[int]) -> Callable[[list[Any]], Sequence[Any]]:
-    """Return what picks cells of a row; a slice, nearly always possible, is much faster."""
-    part = slice(positions[0], positions[-1] + 1) if positions else slice(0)
-    if part.stop - (part.start or 0) == len(positions):
-        return lambda cells: cells[part]
-    return lambda cells: [cells[i] for i in positions]
 
 
 def _numbers(
@@ -491,9 +472,7 @@ def join(frame: Frame, labels: Labels) -> None:
         frame.beside[name] = [None if row is None else cells[row] for row in rows]
 
 
-def pick_columns(
-    frame: Frame, roles: Roles, options: ReadOptions, labels: Labels | None, codes: Codes
-) -> tuple[str, str, str] | None:
+def pick_columns(frame: Frame, roles: Roles, options: ReadOptions, labels: Labels | None) -> None:
     """Read the columns that a caller named by their roles, and make numbers of the others."""
     header, line = list(frame.names), "row" if frame.place == "column" else "column"
     known = {*header, *frame.beside, *(labels.columns if labels else ())}
@@ -517,9 +496,9 @@ def pick_columns(
     for role, name in roles.named().items():
         if role.startswith("adjust:"):
             cells = dict(enumerate(_named_cells(frame, name, role)))
-            columns.append(Column(name, np.full(len(frame), np.nan), cells, codes))
+            columns.append(Column(name, np.full(len(frame), np.nan), cells, options.codes))
         elif role != "id":
-            frame.text[role] = codes.column(role, _named_cells(frame, name, role))
+            frame.text[role] = options.codes.column(role, _named_cells(frame, name, role))
     if roles.group in roles.batch:
         frame.text[f"batch:{roles.group}"] = frame.text["group"]
     for name in roles.drop:
@@ -542,7 +521,7 @@ def pick_columns(
             )
         places = [p for name in wanted for p in at[name]]
     strict = roles.features is not None or frame.all_features
-    return make_numbers(frame, places, columns, options, codes, strict=strict)
+    make_numbers(frame, places, columns, options, strict)
 
 
 def _named_cells(frame: Frame, name: str, role: str) -> list[Any]:

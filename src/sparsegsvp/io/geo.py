@@ -33,23 +33,19 @@ def is_series_matrix(path: Path) -> bool:
 def read_series_matrix(path: Path, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
     """Read the numbers with samples as columns, and what is known of the samples."""
     above: list[tuple[str, list[str]]] = []
-    try:
-        with open_text(path, options.encoding) as (handle, compressed):
-            lines = split_lines(handle, "\t")
-            for _, cells in lines:
-                if cells[0].strip().lower() == _BEGIN:
-                    break
-                above.append((cells[0].strip(), [cell.strip() for cell in cells[1:]]))
-            else:
-                raise InputError("the series matrix holds no table of numbers", remedy=_AGAIN)
-            names = [name.strip() for name in next(lines, (0, [""]))[1]]
-            kind = f"{'gzipped ' if compressed else ''}GEO series matrix, {handle.encoding}"
-            rows = Rows(names, of_width(_up_to_end(lines), len(names), ""), kind)
-            frame = collect(rows, options, ())
-        columns = _samples(above, names[1:])
-    except InputError as error:
-        damaged = error.where and "number" not in error.what
-        raise InputError(error.what, error.where, _AGAIN if damaged else error.remedy) from error
+    with open_text(path, options.encoding) as (handle, compressed):
+        lines = split_lines(handle, "\t")
+        for _, cells in lines:
+            if cells[0].strip().lower() == _BEGIN:
+                break
+            above.append((cells[0].strip(), [cell.strip() for cell in cells[1:]]))
+        else:
+            raise InputError("the series matrix holds no table of numbers", remedy=_AGAIN)
+        names = [name.strip() for name in next(lines, (0, [""]))[1]]
+        kind = f"{'gzipped ' if compressed else ''}GEO series matrix, {handle.encoding}"
+        rows = Rows(names, of_width(_up_to_end(lines), len(names), ""), kind)
+        frame = collect(rows, options, ())
+    columns = _samples(above, names[1:])
     if not len(frame) and verbatim is not None:
         raise InputError(
             "the series matrix describes the samples but holds no numbers, as is usual for "

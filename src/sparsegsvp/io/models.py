@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 
 from .errors import InputError, guarded, listed, locating, need
 from .files import write_atomic
-from .text import existing_file
+from .text import check_size, existing_file
 
 # Loaders of skops (none of functions, methods, partials), and what they build besides our own.
 _LOADERS = "Json List Tuple Dict Slice DType NdArray Type RandomState Object"
@@ -86,15 +86,13 @@ def save_model(model: Any, path: str | PathLike[str]) -> Path:
     return write_atomic(path, content.getvalue())
 
 
-def load_model(path: str | PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
+def load_model(path: str | PathLike[str]) -> Any:
     """Load a model that `save_model` wrote, trusting nothing else.
 
     Parameters
     ----------
     path : path-like
         The file.
-    max_bytes : int, default=2**30
-        Refuse archives that would unpack to more than this.
 
     Returns
     -------
@@ -111,9 +109,7 @@ def load_model(path: str | PathLike[str], *, max_bytes: int = 1 << 30) -> Any:
     with locating(str(path)), guarded("a model"):
         data = file.read_bytes()
         archive = zipfile.ZipFile(io.BytesIO(data))
-        if (size := sum(entry.file_size for entry in archive.infolist())) > max_bytes:
-            what = f"it would unpack to {size >> 20} MB, more than {max_bytes >> 20} MB"
-            raise InputError(what, remedy="raise max_bytes if you know who made it")
+        check_size(sum(entry.file_size for entry in archive.infolist()), file)
         _read_schema(archive, "do not use it unless you know who made it")
         # all types were checked; skops asks for those that it does not know itself
         return _checked(skops.loads(data, trusted=skops.get_untrusted_types(data=data)))

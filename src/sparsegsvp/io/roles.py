@@ -82,7 +82,7 @@ _CHANGE_OF_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = re.compile(r"[^\W\d_]{4,}(?=\d*)|[^\W\d_]+\d*|\d+")
 # More names than this that differ in their number alone are a series of measurements: of strong
 # words (batch 1 to batch 12 are no measurements), and of those that often count something else.
-_SERIES, _WEAK_SERIES = 20, 3
+SERIES, _WEAK_SERIES = 20, 3
 
 _STRONG = {word: look for look, text in _STRONG_WORDS.items() for word in text.split()}
 _WEAK = {word: look for look, text in _WEAK_WORDS.items() for word in text.split()}
@@ -98,7 +98,7 @@ class Look:
     role: Role
     words: str
     plain: bool
-    most: int = _SERIES
+    most: int = SERIES
 
 
 @lru_cache(maxsize=1 << 15)
@@ -166,6 +166,9 @@ class ColumnRole:
     reason: str
 
 
+LISTS = ("batch", "adjust", "drop", "keep")  # parameters that may name several columns
+
+
 @dataclass(frozen=True)
 class Roles:
     """The columns a caller named."""
@@ -207,14 +210,8 @@ def made_of(feature: str, column: str) -> bool:
 
 def columns_behind(features: Iterable[str], there: Collection[str]) -> tuple[str, ...]:
     """Return the columns whose levels are among some features: sex, of a feature sex=M vs F."""
-    behind: dict[str, None] = {}
-    for name in features:
-        if name in there or IS not in name or VERSUS not in name:
-            continue
-        parts = name.split(IS)
-        heads = (IS.join(parts[:i]) for i in range(1, len(parts)))
-        behind.update((head, None) for head in heads if head in there)
-    return tuple(behind)
+    levels = [name for name in features if VERSUS in name and name not in there]
+    return tuple(sorted(c for c in there if any(n.startswith(f"{c}{IS}") for n in levels)))
 
 
 FEW_LEVELS = 12  # different texts of a column that sorts samples rather than naming them

@@ -25,7 +25,7 @@ from .checks import check, note_values
 from .errors import InputError, guarded, listed, locating, one_line, option, quote
 from .formats import read_frame, read_labels, stored_matrix
 from .frame import Frame, Labels, from_anndata, from_matrix, from_pandas, pick_columns, stand_up
-from .roles import IS, VERSUS, ColumnRole, Role, Roles, guess_positive
+from .roles import IS, LISTS, VERSUS, ColumnRole, Role, Roles, guess_positive
 from .text import ReadOptions, existing_file, names_in, shown_name
 
 
@@ -189,8 +189,8 @@ def read_table(
         all others. Of text, all levels but the first become 0 and 1, such as "sex=M vs F".
     drop, keep : str or sequence of str, default=()
         Columns to leave out, and columns that are features although they look clinical or
-        technical, which are left out of a wide table otherwise. "a,b" is two, unless one is
-        called so.
+        technical, which are left out of a wide table otherwise. In all such lists "a,b" is two,
+        unless a column is called so.
     features : sequence of str or None, default=None
         Read exactly these columns, in this order; missing ones are an error that lists them.
     labels, on : path-like and str, or None, default=None
@@ -251,9 +251,10 @@ def read_table(
     elif on is not None:
         what = f"{option('on')} names a column of the file given with {option('labels')}"
         raise InputError(what, where=source)
-    behind = {name.partition(IS)[0] for name in roles.features or () if VERSUS in name}
+    behind = [name.partition(IS)[0] for name in roles.features or () if VERSUS in name]
+    named = [*roles.named().values(), *behind, on or ""]
     with locating(source):
-        frame = read_frame(file, options, {*roles.named().values(), *behind, on or ""})
+        frame = read_frame(file, options, {*named, *names_in(named, ())})
         with guarded("a file"), open(file, "rb") as handle:
             digest = hashlib.file_digest(handle, "sha256").hexdigest()
     return _table_of(frame, roles, options, joined, source, positive, log2, digest=digest)
@@ -350,7 +351,6 @@ def make_table(
             if y is None:
                 raise InputError("there are no labels", remedy=f"give them as {option('y')}")
             frame = from_matrix(data, feature_names)
-        codes = Codes(reading.na)
         for role, (name, values) in arrays.items():
             cells = values.to_list() if hasattr(values, "to_list") else np.asarray(values).tolist()
             if not isinstance(cells, list) or any(isinstance(cell, list) for cell in cells):
@@ -358,7 +358,7 @@ def make_table(
             if len(cells) != len(frame):
                 what = f"{option(name)} has {len(cells)} values for {len(frame)} samples"
                 raise InputError(what, remedy="give one for each row")
-            frame.text[role] = codes.column(role, cells)
+            frame.text[role] = reading.codes.column(role, cells)
     target = str(getattr(y, "name", None) or "y") if y is not None else roles.target
     positive, log2 = as_label(options.get("positive")), bool(options.get("log2"))
     return _table_of(frame, roles, reading, None, source, positive, log2, target=target)
@@ -389,7 +389,7 @@ def _kind_of(data: Any) -> str:
 def requested(given: Mapping[str, Any]) -> tuple[Roles, ReadOptions]:
     """Return the roles and how to read, of all parameters; several columns may be one name."""
     roles = {f.name: given[f.name] for f in fields(Roles) if given.get(f.name) is not None}
-    for name in ("batch", "adjust", "drop", "keep"):
+    for name in LISTS:
         names = roles.get(name, ())
         names = (names,) if isinstance(names, str) else names
         if not isinstance(names, list | tuple) or not all(isinstance(n, str) for n in names):
@@ -399,7 +399,7 @@ def requested(given: Mapping[str, Any]) -> tuple[Roles, ReadOptions]:
         roles[name] = tuple(dict.fromkeys(names))
     roles |= {"features": tuple(roles["features"])} if "features" in roles else {}
     reading = {f.name: given[f.name] for f in fields(ReadOptions) if given.get(f.name) is not None}
-    return Roles(**roles), ReadOptions(**reading)
+    return Roles(**roles), ReadOptions(codes=Codes(given.get("na")), **reading)
 
 
 def _table_of(
@@ -407,22 +407,19 @@ def _table_of(
     positive: str | None, log2: bool, *, digest: str = "", target: str | None = None,
 ) -> Table:  # fmt: skip
     """Make a table of any frame: turn it, join labels, give roles, make numbers, check."""
-    codes = Codes(options.na)
+    codes = options.codes.numbers
     with locating(source):
         known = {*frame.names, *frame.beside, *(labels.columns if labels else ())}
-        if (roles.drop or roles.keep) and frame.names:
-            known |= {*map(str, frame.row_names())}
-        drop, keep = names_in(roles.drop, known), names_in(roles.keep, known)
+        lists = {name: given for name in LISTS if (given := getattr(roles, name))}
+        known |= {*map(str, frame.row_names())} if lists and frame.names else set()
         column = roles.target if labels is None else labels.target
-        roles = replace(roles, drop=drop, keep=keep, target=column)
+        parts: Any = {name: names_in(given, known) for name, given in lists.items()}
+        roles = replace(roles, target=column, **parts)
         frame, roles = stand_up(frame, roles, options, labels)
         first = frame.names[0] if frame.names and frame.place != "column" else ""
-        if doubt := pick_columns(frame, roles, options, labels, codes):
-            mark, where, text = doubt
-            whole = text.replace(mark, "")
-            frame.notices.append(notice("thousands", mark, text=text, where=where, whole=whole))
+        pick_columns(frame, roles, options, labels)
         digest = digest or _digest_of(frame)
-        frame.X, met = mark_missing(frame.X, codes.numbers, in_place=frame.ours)
+        frame.X, met = mark_missing(frame.X, codes, in_place=frame.ours)
         frame.codes += met
         collapse_names(frame, roles.collapse)
         target = target or roles.target
@@ -430,7 +427,8 @@ def _table_of(
         covariates = append_covariates(frame, roles, codes)
         n_missing = note_values(frame)
         X = frame.X if sparse.issparse(frame.X) else np.ascontiguousarray(frame.X)
-        given = {role: _texts(cells) for role, cells in frame.text.items()}
+        texts = {role: [cell or "" for cell in cells] for role, cells in frame.text.items()}
+        given = {role: np.array(cells, dtype=object) for role, cells in texts.items()}
         table = Table(
             X, tuple(frame.names), given.get("target"), given.get("id"), given.get("group"), target,
             positive, source, digest, (), tuple(frame.notices), frame.dropped, n_missing,
@@ -455,10 +453,6 @@ def _table_of(
         X = log2_floor(X, skip=table.covariate_columns)
         table = replace(table, X=X).without_notice("raw")
     return replace(table, record=tuple(record))
-
-
-def _texts(values: list[str | None]) -> NDArray[np.object_]:
-    return np.array([*(value or "" for value in values), None], dtype=object)[:-1]
 
 
 def _digest_of(frame: Frame) -> str:

@@ -2,7 +2,7 @@
 
 `open_delimited` gives a file as rows of cells. A quotation mark that is never closed, text after
 a closing one, a cell that swallows whole lines and a row of another length are refused, by line
-and column. `names_or_files` reads lists of names, `csv_text` writes a table.
+and column. `csv_text` writes a table.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from .._notices import Notice, notice
-from .errors import InputError, did_you_mean, error_text, locating, one_line, option, quote
-from .roles import names_samples
+from .errors import InputError, did_you_mean, one_line, option, quote
 
 _SEPARATORS = {"\t": "tab", ";": "semicolon", "|": "pipe", ",": "comma", " ": "white space"}
 _MARKED = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
@@ -39,6 +38,7 @@ _UNPACKED, _RATIO = 1 << 26, 100
 class ReadOptions:
     """How a file is to be read, where that is not to be found out."""
 
+    codes: Any  # those for missing values, of `cells`
     separator: str | None = None
     decimal: str | None = None
     thousands: str | None = None
@@ -46,7 +46,6 @@ class ReadOptions:
     sheet: str | None = None
     layer: str | None = None
     transpose: bool | None = None
-    na: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         # a shell passes \t on as two characters
@@ -121,11 +120,8 @@ def _find_encoding(raw: BinaryIO, given: str | None, path: Path) -> str:
     head = raw.read(4096)
     if not head.strip():
         raise InputError("the file is empty", remedy="check the path")
-    even, odd = head[::2].count(0), head[1::2].count(0)
     marked = [name for mark, name in _MARKED.items() if head.startswith(mark)]
     sure = given or (marked[0] if marked else None)
-    if sure is None and max(even, odd) > 0.4 * len(head) and 20 * min(even, odd) < len(head):
-        sure = "utf-16-le" if odd > even else "utf-16-be"  # of Western languages
     why = ""
     # five bytes mean nothing in Windows' Western encoding; Latin-1 takes any
     for encoding in (sure,) if sure else ("utf-8", "cp1252", "latin-1"):
@@ -135,7 +131,8 @@ def _find_encoding(raw: BinaryIO, given: str | None, path: Path) -> str:
             for text in codecs.iterdecode(_blocks(raw, path), encoding):
                 if sure is None and "\0" in text:
                     what = "this is not a text table (it holds zero bytes)"
-                    remedy = "give the file the extension of its format, such as .xlsx"
+                    remedy = "give the file the extension of its format, such as .xlsx, or name "
+                    remedy += option("encoding", "utf-16-le")
                     raise InputError(what, remedy=remedy)
             return encoding
         except (LookupError, TypeError):
@@ -217,7 +214,8 @@ def _unreadable(
         what = "text follows a closing quotation mark"
         remedy = 'write a quotation mark within a cell twice (""), or remove it'
     elif end == start and "limit" in error:
-        what, remedy = f"a cell cannot be read ({error})", "name another separator"
+        what = f"a cell cannot be read ({error})"
+        remedy = "close its quotation mark, or name another separator"
     return InputError(what, where=f"line {start}, cell {column}", remedy=remedy)
 
 
@@ -294,43 +292,27 @@ def open_delimited(path: Path, options: ReadOptions) -> Iterator[Rows]:
         titles, notes = skip_titles(head)
         names = [name.strip() for name in head[titles][1]]
         body: Iterator[tuple[int, list[str]]] = itertools.chain(head[titles + 1 :], lines)
-        longer, notices, ends = head[titles + 1 :], list[Notice](), False
+        longer, notices = head[titles + 1 :], list[Notice]()
         if longer[1:] and all(len(cells) == len(names) + 1 for _, cells in longer):
-            if any(cells[-1].strip() for _, cells in longer):
-                names = ["", *names]
-                notes.append("the header is one cell shorter than the rows, as R writes row names")
-            else:
-                _refuse_two_readings(names[0], longer)
-                ends = True
-                notes.append("every row ends in a separator, after which there is nothing")
+            if not any(cells[-1].strip() for _, cells in longer):
+                what = "the rows have a cell more than the header, and end in an empty one: a "
+                what += "separator ends each row, or the header lacks the name of the first column"
+                remedy = "remove the separators at the ends, or name the first column"
+                raise InputError(what, f"line {longer[0][0]}", remedy)
+            names = ["", *names]
+            notes.append("the header is one cell shorter than the rows, as R writes row names")
         packed = "gzipped " if compressed else ""
         kind = f"{packed}text, {_SEPARATORS.get(sep, repr(sep))}-separated, {handle.encoding}"
         if options.encoding is None and handle.encoding in ("cp1252", "latin-1"):
             notices.append(notice("encoding", encoding=handle.encoding))
-        yield Rows(names, of_width(body, len(names), sep, ends), kind, notes, notices)
-
-
-def _refuse_two_readings(name: str, rows: Sequence[tuple[int, list[str]]]) -> None:
-    """Refuse rows that end in nothing where their first cells may be names of rows."""
-    first = [cells[0].strip() for _, cells in rows]
-    distinct = len(set(first)) == len(first) > 2 and not any(map(looks_numeric, first))
-    if distinct and not names_samples(name):
-        raise InputError(
-            f"the rows have a cell more than the header and end in an empty one: {quote(first[0])} "
-            f"is the value of {quote(name)} if a separator ends each row, or the name of a row "
-            "if the header lacks that of the first column",
-            where=f"line {rows[0][0]}",
-            remedy="remove the separators at the ends, or name the first column",
-        )
+        yield Rows(names, of_width(body, len(names), sep), kind, notes, notices)
 
 
 def of_width(
-    lines: Iterable[tuple[int, list[str]]], width: int, separator: str, ends: bool = False
+    lines: Iterable[tuple[int, list[str]]], width: int, separator: str
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows as long as all are as wide as the header; `ends` takes an empty last cell off."""
+    """Yield rows as long as all are as wide as the header."""
     for line, cells in lines:
-        if ends and len(cells) == width + 1 and not cells[-1].strip():
-            del cells[-1]
         if len(cells) != width:
             remedy = "every line needs one cell per column"
             if separator == "," and len(cells) > width:
@@ -338,24 +320,6 @@ def of_width(
             what = f"{len(cells)} cells where the header has {width}"
             raise InputError(what, where=f"line {line}", remedy=remedy)
         yield line, cells
-
-
-def names_or_files(given: str | Sequence[str]) -> tuple[str, ...]:
-    """Return names, those of a file where ``@file`` stands for it: one in each line."""
-    names: list[str] = []
-    for text in [given] if isinstance(given, str) else given:
-        if not text.startswith("@"):
-            names.append(text)
-            continue
-        with locating(text[1:]):
-            try:
-                with open_text(Path(text[1:]).expanduser(), None) as (handle, _):
-                    lines = [re.sub(r'^"([^"]*)"$', r"\1", line.strip()) for line in handle]
-            except OSError as error:
-                what = f"the list cannot be read ({error_text(error)})"
-                raise InputError(what, remedy="check the path") from None
-            names += [line for line in lines if line]
-    return tuple(names)
 
 
 def names_in(given: Iterable[str], known: Collection[str]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from importlib import resources
 from itertools import chain, repeat
 from typing import Any
 
-from ..io import csv_text
+from ..io.text import csv_text
 
 #: Colours by name: light, dark.
 PALETTE = {

@@ -21,8 +21,9 @@ from ..evaluation import (
     estimator_prior,
     validate_external,
 )
-from ..io import InputError, Table, csv_text, known_labels
-from ..io.errors import listed, option, quote
+from ..io.errors import InputError, listed, option, quote
+from ..io.table import Table, known_labels
+from ..io.text import csv_text
 from ..metrics import move_prior
 
 

@@ -16,16 +16,12 @@ from typing import TYPE_CHECKING, Any
 from .._notices import Notice
 from ..evaluation import Comparison, EvaluationResult, ExternalValidation
 from ..evaluation.cache import Clock
-from ..io import (
-    InputError,
-    Table,
-    csv_text,
-    save_model,
-    whole_folder,
-    workbook,
-    write_atomic,
-)
-from ..io.errors import naming
+from ..io.errors import InputError, naming
+from ..io.files import whole_folder, write_atomic
+from ..io.formats import workbook
+from ..io.models import save_model
+from ..io.table import Table
+from ..io.text import csv_text
 from ..report import checklist_markdown, draw_figures, render_comparison, render_page
 from .predict import predict_table, sample_names
 

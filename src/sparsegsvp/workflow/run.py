@@ -19,9 +19,8 @@ from ..evaluation import (
 )
 from ..evaluation.cache import Clock
 from ..evaluation.procedure import SIZES, only_with
-from ..io import InputError, Table, check_cohort, make_table
-from ..io.errors import locating, option
-from ..io.text import names_or_files
+from ..io.errors import InputError, locating, option
+from ..io.table import Table, check_cohort, make_table
 from ..report import GivenPanel, build_comparison, build_document, describe_cohort
 from .predict import validate_table
 from .procedure import (
@@ -100,8 +99,7 @@ def select_panel(
         Columns such as age and sex that are in every panel, and counted in its size: what the
         others add to them is shown.
     must, ban : str or sequence of str, optional
-        Features that are in every panel, or in none, in every fold. ``"@file"`` stands for the
-        names in a file, one in each line.
+        Features that are in every panel, or in none, in every fold.
     panel : str or sequence of str, optional
         Features of another panel, scored on the same folds, with the paired difference. Its
         score flatters where it was chosen with these samples.
@@ -149,8 +147,8 @@ def select_panel(
     1
     """
     settings = Settings(
-        n_features=n_features, must=names_or_files(must or ()), ban=names_or_files(ban or ()),
-        panel=names_or_files(panel or ()), prevalence=prevalence, log2=bool(log2), floor=floor,
+        n_features=n_features, must=_names(must), ban=_names(ban), panel=_names(panel),
+        prevalence=prevalence, log2=bool(log2), floor=floor,
         fast=bool(fast), folds=folds, repeats=repeats, permutations=permutations,
         random_state=random_state,
     )  # fmt: skip
@@ -240,6 +238,10 @@ class Run:
         return Selection(
             model, evaluation, validation, document, table, cohort, clock.seconds, self, given
         )
+
+
+def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given or ())
 
 
 def read_cohort(test: Any, table: Table, reading: Mapping[str, Any]) -> Table:
