@@ -326,25 +326,12 @@ def environment(package: str | None = None, *, text: bool = False) -> Any:
         undefined=jinja2.StrictUndefined,
         finalize=_one_line if text else None,
     )
-    made.filters |= {
-        "number": number,
-        "interval": interval,
-        "ends": range_words,
-        "signed": signed,
-        "p": p_value,
-        "plural": plural,
-        "joined": joined,
-        "percent": percent,
-        "counts": class_counts,
-        "contrast": contrast,
-        "title_of": score_title,
-        "calibration": calibration_words,
-        "prevalence": prevalence_words,
-        "steady": stability_word,
-        "short": short,
-        "markdown": _markdown,
-        "shell": shlex.quote,
-    }
+    said = (
+        number, interval, range_words, signed, p_value, plural, joined, percent, class_counts,
+        contrast, score_title, calibration_words, prevalence_words, stability_word, short,
+        markdown, shlex.quote,
+    )  # fmt: skip
+    made.filters |= {function.__name__: function for function in said}
     made.globals |= {"many_classes": MANY_CLASSES}
     return made
 
@@ -396,7 +383,7 @@ def checklist_markdown(document: Part) -> str:
     return f"{made.render(parts=checklist(document), tripod=TRIPOD).rstrip()}\n"
 
 
-def _markdown(text: str) -> str:
+def markdown(text: str) -> str:
     """Make a text nothing but text in Markdown with HTML."""
     line = "".join(c if c.isprintable() else " " for c in text)
     line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
