@@ -19,10 +19,6 @@ Part = Mapping[str, Any]
 #: With more classes than this, dots and shades take the place of boxes, points and curves.
 MANY_CLASSES = 6
 RANDOM_PANEL = "random panel"
-TRIPOD = (
-    "Collins GS and others. TRIPOD+AI statement: updated guidance for reporting clinical "
-    "prediction models that use regression or machine learning methods. BMJ 2024;385:e078378."
-)
 
 # Fleiss's bounds for kappa, which Nogueira and others suggest for their index too.
 POOR, EXCELLENT = 0.4, 0.75
@@ -380,7 +376,7 @@ def checklist(document: Part) -> list[dict[str, str]]:
 def checklist_markdown(document: Part) -> str:
     """Write the checklist as Markdown, a box to tick for every part."""
     made = environment(text=True).get_template("checklist.md")
-    return f"{made.render(parts=checklist(document), tripod=TRIPOD).rstrip()}\n"
+    return f"{made.render(parts=checklist(document)).rstrip()}\n"
 
 
 def markdown(text: str) -> str:
