@@ -1,7 +1,7 @@
 """The figures of a page, each a function from the document to a chart.
 
-To add a figure: a function here under `figure`, which returns None where the document has no
-numbers for it, and its line ``{% call figure("name") %}caption{% endcall %}`` in a template.
+To add a figure: a function here under `figure` or `judged`, which returns None where the document
+has no numbers for it, and its line ``{% call figure("name") %}caption{% endcall %}`` in a template.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ _BINS = 24
 _FULL_CELLS = 0.8  # values of which fewer are above zero look like counts of single cells
 
 
-def figure(name: str, *, judged: bool = False) -> Callable[[Any], Any]:
-    """Register a figure; a ``judged`` one is drawn of the outer folds and of another cohort."""
+def figure(draw: Any) -> Any:
+    """Register a figure under the name of its function."""
+    _FIGURES[draw.__name__] = draw
+    return draw
 
-    def register(draw: Any) -> Any:
-        if judged:
-            _FIGURES[name] = lambda d: draw(d, d["data"]["positive"])
-            _FIGURES[f"cohort-{name}"] = lambda d: (
-                None if d["cohort"] is None else draw(d["cohort"], d["cohort"]["positive"])
-            )
-        else:
-            _FIGURES[name] = draw
-        return draw
 
-    return register
+def judged(draw: Any) -> Any:
+    """Register a figure that is drawn of the outer folds and of another cohort."""
+    name = draw.__name__
+    _FIGURES[name] = lambda d: draw(d, d["data"]["positive"])
+    _FIGURES[f"cohort-{name}"] = lambda d: (
+        d["cohort"] and draw(d["cohort"], d["cohort"]["positive"])
+    )
+    return draw
 
 
 def draw_figures(document: Part) -> dict[str, Drawing]:
@@ -70,7 +70,7 @@ def tones_of(document: Part) -> dict[str, int]:
     return {name: k % N_TONES for k, name in enumerate(classes)}
 
 
-@figure("ladder")
+@figure
 def ladder(document: Part) -> Sheet | None:
     """Score with its interval above, stability below, against the number of features."""
     rungs = document["ladder"]
@@ -189,7 +189,7 @@ def box_chart(row: Part, tones: Mapping[str, int]) -> Chart:
     return chart
 
 
-@figure("boxes")
+@figure
 def boxes(document: Part) -> Sheet | None:
     """The box plots of the whole panel, three beside each other."""
     panel, tones = document["panel"], tones_of(document)
@@ -204,7 +204,7 @@ def boxes(document: Part) -> Sheet | None:
     return Sheet(rows, "box plots of the panel by class")
 
 
-@figure("dots")
+@figure
 def dots(document: Part) -> Chart | None:
     """Mean and share of values above zero, by feature and class: many classes, or counts."""
     labels = document["data"]["classes"]
@@ -263,7 +263,7 @@ def _names(names: Iterable[str]) -> list[tuple[float, str, str]]:
     return [(i + 0.5, name, "name") for i, name in enumerate(names)]
 
 
-@figure("scatter")
+@figure
 def scatter(document: Part) -> Chart | None:
     """The samples in the plane of the first two features, with a line for each class."""
     found = document["pictures"]["scatter"]
@@ -343,7 +343,7 @@ def shade(value: float, full: float = 1.0) -> str:
     return f"cell {'high' if value > 0 else 'low'} l{level}"
 
 
-@figure("heatmap")
+@figure
 def heatmap(document: Part) -> Chart | None:
     """The panel over the samples; a bar for the classes, marks for errors, a colour scale."""
     found = document["pictures"]["heatmap"]
@@ -415,7 +415,7 @@ def _runs(
     return found
 
 
-@figure("volcano")
+@figure
 def volcano(document: Part) -> Chart | None:
     """Difference against q-value of all features, the panel coloured by class and named."""
     found = document["pictures"]["volcano"]
@@ -475,7 +475,7 @@ def _name_points(chart: Chart, points: Sequence[tuple[float, float, str]]) -> No
                 break
 
 
-@figure("roc", judged=True)
+@judged
 def roc(part: Part, label: str | None) -> Chart | None:
     """The ROC curve of the positive class, or of each class against the rest."""
     curves = part["roc"]
@@ -505,7 +505,7 @@ def _unit_square(x: str, y: str, description: str) -> Chart:
     return chart
 
 
-@figure("confusion", judged=True)
+@judged
 def confusion(part: Part, _: str | None) -> Chart:
     """Whole samples and shares, rows being true classes; with many classes shares alone."""
     classes, counts, shares = (part["confusion"][key] for key in ("classes", "counts", "shares"))
@@ -541,7 +541,7 @@ def confusion(part: Part, _: str | None) -> Chart:
     return chart
 
 
-@figure("recalls")
+@figure
 def recalls(document: Part) -> Chart | None:
     """The share of each of several classes that panels of each size recognise."""
     rungs, classes = document["ladder"], document["data"]["classes"]
@@ -571,7 +571,7 @@ def recalls(document: Part) -> Chart | None:
     return chart
 
 
-@figure("calibration", judged=True)
+@judged
 def calibration(part: Part, label: str) -> Chart | None:
     """Observed against predicted shares."""
     found = part["calibration"] and part["calibration"]["curve"]
@@ -592,7 +592,7 @@ def calibration(part: Part, label: str) -> Chart | None:
     return chart
 
 
-@figure("decision", judged=True)
+@judged
 def decision(part: Part, label: str) -> Chart | None:
     """Net benefit by threshold; of the outer folds with the line that the slider moves."""
     found = part["decision"]
@@ -623,7 +623,7 @@ def decision(part: Part, label: str) -> Chart | None:
     return chart
 
 
-@figure("permutation")
+@figure
 def permutation(document: Part) -> Chart | None:
     """The statistic of shuffled labels, and that of the true ones."""
     verdict = document["verdict"]
