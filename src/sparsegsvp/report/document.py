@@ -6,7 +6,7 @@ figures and all words are made from it alone. ``templates/schema.toml`` lists it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -408,24 +408,24 @@ def build_comparison(
     return plain(document)
 
 
-_FORMATS = {FORMAT: "results", COMPARISON_FORMAT: "comparison"}
-_PLAIN: dict[str, tuple[Any, str]] = {
-    "text": (str, "text"),
+_PLAIN = {
+    "text": ((str,), "text"),
     "number": ((int, float), "a number"),
-    "whole": (int, "a whole number"),
-    "flag": (bool, "true or false"),
-    "any": (object, "anything"),
+    "whole": ((int,), "a whole number"),
+    "flag": ((bool,), "true or false"),
 }
 
 
-def check_document(document: Any, source: str = "", formats: Iterable[str] = _FORMATS) -> Part:
+def check_document(
+    document: Any, source: str = "", formats: Sequence[str] = (FORMAT, COMPARISON_FORMAT)
+) -> Part:
     """Return a document that was read from the file ``source`` if it is one, and whole.
 
     Raises `InputError` if it is another kind of document, of another version, or a part of it is
     missing or of another kind than ``schema.toml`` says.
     """
     form = document.get("format") if isinstance(document, Mapping) else None
-    if form not in list(formats):
+    if form not in formats:
         remedy = f"pass a document of the format {' or '.join(formats)}"
         raise InputError(f"the format is {form!r}", where=source, remedy=remedy)
     if document.get("version") != VERSION:
@@ -435,36 +435,34 @@ def check_document(document: Any, source: str = "", formats: Iterable[str] = _FO
             where=source,
             remedy="run it again with this version of sparsegsvp",
         )
-    problem = _problem(document, _FORMATS[form], "")
-    if problem:
-        what = f"these results are damaged: {problem}"
-        raise InputError(what, where=source, remedy="run it again")
+    try:
+        _check(dict(document), form, "")
+    except ValueError as error:
+        what = f"these results are damaged: {error}"
+        raise InputError(what, where=source, remedy="run it again") from None
     return dict(document)
 
 
-def _problem(value: Any, kind: Any, path: str) -> str | None:
-    """What is wrong with a value of a kind of the schema, or None."""
-    if isinstance(kind, str) and kind.endswith("?"):
-        return None if value is None else _problem(value, kind[:-1], path)
-    if isinstance(kind, str) and kind in _PLAIN:
-        types, words = _PLAIN[kind]
-        lies = isinstance(value, bool) and kind in ("number", "whole")  # True is no number
-        return None if isinstance(value, types) and not lies else f"{path} must be {words}"
-    parts: Iterable[tuple[str, Any, Any]]
+def _check(value: Any, kind: Any, path: str) -> None:
+    """Raise an error that names the first place where a value is not of a kind of the schema."""
+    if isinstance(kind, str):
+        if kind == "any" or (value is None and kind.endswith("?")):
+            return
+        kind = kind.rstrip("?")
+        if kind in _PLAIN:
+            types, words = _PLAIN[kind]
+            if type(value) not in types:  # True is no number
+                raise ValueError(f"{path} must be {words}")
+            return
+        kind = toml_asset("schema.toml")[kind]
+    if not isinstance(value, type(kind)):
+        raise ValueError(f"{path} must be {'a list' if isinstance(kind, list) else 'an object'}")
     if isinstance(kind, list):
-        if not isinstance(value, (list, tuple)):
-            return f"{path} must be a list"
-        parts = ((f"{path}[{i}]", part, kind[0]) for i, part in enumerate(value))
-    else:
-        keys = kind if isinstance(kind, dict) else toml_asset("schema.toml")[kind]
-        if not isinstance(value, Mapping):
-            return f"{path} must be an object"
-        if "*" in keys:
-            keys = dict.fromkeys(value, keys["*"])
-        before = f"{path}." if path else ""
-        missing = next((key for key in keys if key not in value), None)
-        if missing is not None:
-            return f"{before}{missing} is missing"
-        parts = ((f"{before}{key}", value[key], part) for key, part in keys.items())
-    problems = (_problem(part, of, place) for place, part, of in parts)
-    return next((problem for problem in problems if problem), None)
+        for i, part in enumerate(value):
+            _check(part, kind[0], f"{path}[{i}]")
+        return
+    for key, of in (dict.fromkeys(value, kind["*"]) if "*" in kind else kind).items():
+        place = f"{path}.{key}" if path else key
+        if key not in value:
+            raise ValueError(f"{place} is missing")
+        _check(value[key], of, place)
