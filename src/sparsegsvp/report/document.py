@@ -7,7 +7,6 @@ figures and all words are made from it alone. ``templates/schema.toml`` lists it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,18 +25,6 @@ COMPARISON_FORMAT = "sparsegsvp comparison"
 VERSION = 3
 
 
-@dataclass(frozen=True)
-class GivenPanel:
-    """A panel of the user's, evaluated on the folds of the run.
-
-    ``difference`` is its balanced accuracy minus that of the selection.
-    """
-
-    names: Sequence[str]
-    evaluation: Any
-    difference: Any = None
-
-
 def build_document(
     table: Any,
     evaluation: Any,
@@ -50,7 +37,7 @@ def build_document(
     skipped: Sequence[str] = (),
     notices: Sequence[Notice] = (),
     cohort: Part | None = None,
-    given: GivenPanel | None = None,
+    given: Part | None = None,
     prevalence: float | None = None,
 ) -> Part:
     """Gather everything a run found into one document; nothing is fitted.
@@ -71,7 +58,7 @@ def build_document(
     skipped, notices : sequence of str, of Notice
         What was left out to save time, a sentence each; what else the reader has to know. The
         notices of the table and of the evaluation are added.
-    cohort, given : dict of `describe_cohort`, GivenPanel, optional
+    cohort, given : dict of `describe_cohort`, of `describe_given`, optional
         Another cohort; a panel of the user's beside the selection.
     prevalence : float, optional
         Share of the positive class that predictive values and the decision curve are for; by
@@ -94,7 +81,7 @@ def build_document(
         "ladder": _ladder(evaluation, len(panel)),
         "batches": [{**audit.to_dict(), "lost": audit.lost} for audit in evaluation.batches],
         "adjusted": _adjusted(evaluation.adjusted),
-        "given": _given(given),
+        "given": given,
         "cohort": cohort,
         "model": _model(evaluation.model),
         "folds": columns_of(evaluation.folds) or {},
@@ -238,18 +225,6 @@ def _difference(found: Any) -> Part | None:
     return None if found is None else {**_interval(found), "p_value": found.p_value}
 
 
-def _given(given: GivenPanel | None) -> Part | None:
-    if given is None:
-        return None
-    scores = given.evaluation.scores
-    return {
-        "names": list(given.names),
-        "score": _interval(scores["balanced_accuracy"]),
-        "roc_auc": _interval(scores["roc_auc"]) if "roc_auc" in scores else None,
-        "difference": _difference(given.difference),
-    }
-
-
 def _ladder(evaluation: Any, chosen: int) -> list[Part]:
     frame = evaluation.ladder
     if frame is None:
@@ -381,6 +356,20 @@ def describe_cohort(validation: Any, *, source: str = "", digest: str = "") -> P
             "shift": [f.to_dict() for f in validation.shift or ()],
         }
     )
+
+
+def describe_given(names: Sequence[str], evaluation: Any, difference: Any = None) -> Part:
+    """Describe a panel of the user's, evaluated on the run's folds: ``given`` of a document.
+
+    ``difference`` is its balanced accuracy minus that of the selection.
+    """
+    scores = evaluation.scores
+    return {
+        "names": list(names),
+        "score": _interval(scores["balanced_accuracy"]),
+        "roc_auc": _interval(scores["roc_auc"]) if "roc_auc" in scores else None,
+        "difference": _difference(difference),
+    }
 
 
 def build_comparison(
