@@ -1,8 +1,8 @@
 """Charts: two axes and what is drawn between them, as SVG.
 
 One renderer serves the page and files. Elements carry classes; ``templates/chart.css`` says how a
-class looks, in terms of the `PALETTE`. The page has these rules once and gives the palette a light
-and a dark side; a file carries the rules inside, with the light colours written out.
+class looks, in the colours of ``palette.toml``. The page has these rules once and gives the colours
+a light and a dark side; a file carries the rules inside, with the light colours written out.
 """
 
 from __future__ import annotations
@@ -20,18 +20,6 @@ from typing import Any
 
 from ..io import csv_text
 
-#: Colours by name: light, dark.
-PALETTE = {
-    "paper": ("#faf8f4", "#12161a"), "card": ("#ffffff", "#1a2026"), "ink": ("#1c2127", "#e9ebed"),
-    "soft": ("#5d6771", "#a3adb6"), "faint": ("#68717a", "#8b96a0"), "line": ("#e4dfd5", "#2c343c"),
-    "accent": ("#0c6a61", "#5cc8ba"), "accent-pale": ("#cfe6e2", "#1f4a46"),
-    "good": ("#1a7343", "#62c68c"), "warm": ("#a64c08", "#f0a35c"), "bad": ("#a92b2b", "#f08a8a"),
-    "bad-pale": ("#fbeaea", "#3a2022"), "caution-pale": ("#fdf3e3", "#35291a"),
-    "c0": ("#2a66ac", "#6ea8ea"), "c1": ("#b64e0b", "#f29250"), "c2": ("#1f7752", "#5cc495"),
-    "c3": ("#86549c", "#c397da"), "c4": ("#8c6800", "#dcb44a"), "c5": ("#bb3367", "#ee7fa8"),
-    "c6": ("#3d7490", "#86bcd8"), "c7": ("#6b6b6b", "#b5b5b5"),
-    "high": ("#7b3294", "#c79be0"), "low": ("#0f5c2e", "#6cc48f"),
-}  # fmt: skip
 N_TONES = 8
 
 #: Outlines of the classes' points around their centre, so that colour is not the only difference.
@@ -68,9 +56,8 @@ def toml_asset(name: str) -> dict[str, Any]:
 
 def palette_css() -> str:
     """The palette as CSS variables: light, dark by the system or by choice, light on paper."""
-    light, dark = (
-        "".join(f"--{name}:{pair[side]};" for name, pair in PALETTE.items()) for side in (0, 1)
-    )
+    pairs = toml_asset("palette.toml").items()
+    light, dark = ("".join(f"--{name}:{pair[side]};" for name, pair in pairs) for side in (0, 1))
     return (
         f":root{{{light}}}\n"
         f'@media (prefers-color-scheme:dark){{:root:not([data-theme="light"]){{{dark}}}}}\n'
@@ -82,7 +69,8 @@ def palette_css() -> str:
 @cache
 def file_css() -> str:
     """The rules of charts with the light colours written out, for files."""
-    return re.sub(r"var\(--([\w-]+)\)", lambda name: PALETTE[name[1]][0], asset("chart.css"))
+    colours = toml_asset("palette.toml")
+    return re.sub(r"var\(--([\w-]+)\)", lambda name: colours[name[1]][0], asset("chart.css"))
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
