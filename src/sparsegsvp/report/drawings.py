@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .charts import N_TONES, Axis, Chart, Sheet, cut, names_room, padded, short, ticks
+from .charts import N_TONES, Axis, Chart, Drawing, Sheet, cut, names_room, padded, short, ticks
 from .words import (
     MANY_CLASSES,
     RANDOM_PANEL,
@@ -26,7 +26,6 @@ from .words import (
     range_words,
 )
 
-Drawing = Chart | Sheet
 _FIGURES: dict[str, Callable[[Part], Drawing | None]] = {}
 
 _SHARES = [(v, f"{v:.0%}") for v in (0.0, 0.25, 0.5, 0.75, 1.0)]
@@ -606,7 +605,8 @@ def decision(part: Part, label: str) -> Chart | None:
         Axis(floor, top, "net benefit", grid=True),
         f"decision curve of {label} at a prevalence of {percent(part['prevalence'])}",
     )
-    chart.band(at, *(np.clip(found[end], floor, top).tolist() for end in ("low", "high")))
+    low, high = (np.clip(found[end], floor, top).tolist() for end in ("low", "high"))
+    chart.line([*at, *at[::-1]], [*high, *low[::-1]], "band", area=True)
     lines = (benefit, "curve", "acting on the model"), (everyone, "series fine", "on all")
     for values, kind, key in lines:  # below the axis one would only run along its edge
         shown = [value if value >= floor else math.nan for value in values]
