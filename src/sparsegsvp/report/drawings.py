@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise, product
 from typing import Any
 
@@ -85,74 +86,62 @@ def ladder(document: Part) -> Sheet | None:
     chance, overall = document["verdict"]["chance"], document["scores"]["balanced_accuracy"]
     bottom = min([*low, overall["low"]]) - 0.03
     bottom = min(bottom, chance - 0.03) if bottom - chance < 0.15 else bottom
-    wide: Any = {"width": 460.0, "left": 50.0, "right": 60.0}
     top = min(1.02, max(*high, overall["high"]) + 0.03)
+    known = [rung for rung in rungs if rung["stability"] is not None]
+    noise = [rung["stability_noise"] for rung in known]
+    lowest = min([0.0, *(v for v in noise if v is not None)])
+    axis, wide = Axis(*ends, "features in the panel", marks, log=True), (50.0, 60.0)
     above = Chart(
-        Axis(*ends, "", [(at, "") for at, *_ in marks], log=True),
+        replace(axis, title="", ticks=[(at, "") for at, *_ in marks]) if known else axis,
         Axis(max(0.0, bottom), top, "balanced accuracy", grid=True),
-        "balanced accuracy of panels by size", height=220, bottom=12, **wide,
-    )  # fmt: skip
-    tips = [f"{plural(rung['size'], 'feature')}: {interval(rung['score'])}" for rung in rungs]
-    _chosen(above, size)
+        "balanced accuracy of panels by size",
+        *(460.0, 220.0 if known else 280.0, *wide, 14.0, 12.0 if known else 46.0),
+    )
+    steps = [(0.0, "0"), (0.5, "0.5"), (1.0, "1")]
+    below = Chart(
+        axis,
+        Axis(lowest, 1.02, "stability", steps, grid=True),
+        "stability of panels by size",
+        *(460.0, 150.0, *wide, 10.0),
+    )
+    charts = [above, below] if known else [above]
+    if size:
+        for chart in charts:
+            shaded = (size / 1.09, chart.y.low, size * 1.09, chart.y.high)
+            chart.rects([shaded], "chosen", radius=3)
     if bottom < chance:
         above.rule("chance", y=chance)
         above.text(ends[1], chance, "guessing", "tick start", dx=6, dy=4)
     above.whiskers(sizes, low, high, "series fine")
     above.line(sizes, values, "curve")
     above.points(sizes, values, "dot", radius=4.5, label="exactly so many features")
-    away = [size * (1.035 if size in sizes else 1.0)] if size and own_rung(document) is None else []
-    if away:
+    across, steady = ([rung[key] for rung in known] for key in ("size", "stability"))
+    shuffled = [math.nan if v is None else v for v in noise]
+    below.line(across, shuffled, "chance", label="with shuffled labels")
+    below.line(across, steady, "curve")
+    below.points(across, steady, "dot", radius=4.5)
+    if size and own_rung(document) is None:
+        away = [size * (1.035 if size in sizes else 1.0)]
         above.whiskers(away, [overall["low"]], [overall["high"]], "observed")
         tip, key = f"as chosen: {interval(overall)}", "as chosen by the run"
         above.points(away, [overall["value"]], "knot", radius=5.5, tips=[tip], label=key)
-    charts, known = [above], [rung for rung in rungs if rung["stability"] is not None]
-    if known:
-        noise = [rung["stability_noise"] for rung in known]
-        below = Chart(
-            Axis(*ends, "features in the panel", marks, log=True),
-            Axis(min([0.0, *(v for v in noise if v is not None)]), 1.02, "stability",
-                 [(0.0, "0"), (0.5, "0.5"), (1.0, "1")], grid=True),
-            "stability of panels by size", height=150, top=10, **wide,
-        )  # fmt: skip
-        _chosen(below, size)
-        across = [rung["size"] for rung in known]
-        steady = [rung["stability"] for rung in known]
-        shuffled = [math.nan if v is None else v for v in noise]
-        below.line(across, shuffled, "chance", label="with shuffled labels")
-        below.line(across, steady, "curve")
-        below.points(across, steady, "dot", radius=4.5)
-        own = document["stability"]["index"] if document["stability"] else None
-        if away and own is not None:
+        own = document["stability"] and document["stability"]["index"]
+        if own is not None:
             tip = f"as chosen: stability {number(own)}"
             below.points(away, [own], "knot", radius=5.5, tips=[tip])
-        charts.append(below)
-    else:
-        above.x, above.height = Axis(*ends, "features in the panel", marks, log=True), 280
-        above.bottom = 46
-    for chart in charts:
-        _rungs(chart, sizes, tips)
-    charts[0].table = {
+    # stripes that the page lets readers click
+    edges = [ends[0], *(math.sqrt(a * b) for a, b in pairwise(sizes)), ends[1]]
+    for chart, (rung, left, right) in product(charts, zip(rungs, edges, edges[1:])):
+        tip = f"{plural(rung['size'], 'feature')}: {interval(rung['score'])}"
+        stripe, link = (left, chart.y.low, right, chart.y.high), f' data-rung="{rung["size"]}"'
+        chart.rects([stripe], "rung", tips=[tip], attributes=link)
+    above.table = {
         "features": sizes, "balanced accuracy": values, "low": low, "high": high,
         "stability": [rung["stability"] for rung in rungs],
         "stability with shuffled labels": [rung["stability_noise"] for rung in rungs],
         "panel": ["; ".join(row["feature"] for row in rung["features"]) for rung in rungs],
     }  # fmt: skip
     return Sheet([[chart] for chart in charts], "score and stability against panel size")
-
-
-def _chosen(chart: Chart, size: int) -> None:
-    """Shade the chosen size."""
-    if size:
-        ends = (size / 1.09, chart.y.low, size * 1.09, chart.y.high)
-        chart.rects([ends], "chosen", radius=3)
-
-
-def _rungs(chart: Chart, sizes: Sequence[int], tips: Sequence[str]) -> None:
-    """Stripes that the page lets readers click."""
-    edges = [chart.x.low, *(math.sqrt(a * b) for a, b in pairwise(sizes)), chart.x.high]
-    for size, tip, left, right in zip(sizes, tips, edges, edges[1:]):
-        stripe = [(left, chart.y.low, right, chart.y.high)]
-        chart.rects(stripe, "rung", tips=[tip], attributes=f' data-rung="{size}"')
 
 
 def box_chart(row: Part, tones: Mapping[str, int]) -> Chart:
@@ -269,15 +258,23 @@ def scatter(document: Part) -> Chart | None:
     if found is None or len(document["data"]["classes"]) > MANY_CLASSES:
         return None
     x, y = padded(found["x"]), padded(found["y"])
-    names = found["features"]
+    names, tones = found["features"], tones_of(document)
     chart = Chart(Axis(*x, names[0]), Axis(*y, names[1], grid=True),
                   f"{names[0]} against {names[1]}", height=360)  # fmt: skip
-    tones = tones_of(document)
     for line in found["lines"]:
         ends = _inside(line["weights"], line["intercept"], x, y)
         kind = f"series dashes s{tones[line['label']]}"
         chart.line(*ends, kind, tip=f"the line of {line['label']}")
-    _sample_points(chart, found, document)
+    for k, name in enumerate(document["data"]["classes"]):
+        mine, tone = [i for i, label in enumerate(found["label"]) if label == k], tones[name]
+        tips = [sample_words(found, i, document) for i in mine]
+        at = _places(found["x"], found["y"], mine)
+        chart.points(*at, f"pt f{tone}", shape=tone, tips=tips, label=name)
+    wrong = [i for i, share in enumerate(found["wrong"]) if share >= 0.5]
+    if wrong:
+        at = _places(found["x"], found["y"], wrong)
+        chart.points(*at, "ring", radius=7, label="predicted wrongly out of fold")
+    chart.table = _sample_table(found, document) | dict(zip(names, (found["x"], found["y"])))
     return chart
 
 
@@ -292,22 +289,6 @@ def _inside(
         ends += [(-(b * v + intercept) / a, v) for v in y]
     inside = sorted((u, v) for u, v in ends if x[0] <= u <= x[1] and y[0] <= v <= y[1])
     return [u for u, _ in inside], [v for _, v in inside]
-
-
-def _sample_points(chart: Chart, found: Part, document: Part) -> None:
-    """Samples as points in the colours and shapes of their classes, rings around lost ones."""
-    classes, tones = document["data"]["classes"], tones_of(document)
-    for k, name in enumerate(classes):
-        mine = [i for i, label in enumerate(found["label"]) if label == k]
-        tips = [sample_words(found, i, document) for i in mine]
-        at = _places(found["x"], found["y"], mine)
-        chart.points(*at, f"pt f{tones[name]}", shape=tones[name], tips=tips, label=name)
-    wrong = [i for i, share in enumerate(found["wrong"]) if share >= 0.5]
-    if wrong:
-        at = _places(found["x"], found["y"], wrong)
-        chart.points(*at, "ring", radius=7, label="predicted wrongly out of fold")
-    chart.table = _sample_table(found, document)
-    chart.table |= {chart.x.title: found["x"], chart.y.title: found["y"]}
 
 
 def _places(
