@@ -198,13 +198,12 @@ def _thresholds(frame: Any, scores: Part) -> list[Part]:
     if frame is None or not len(frame):
         return []
     level = next(iter(scores.values()))["level"]
-    rows = []
-    for line in frame.to_dict("records"):
-        row = {name: line[name] for name in ("threshold", "own", "net_benefit")}
-        for name in ("sensitivity", "specificity", "ppv", "npv"):
-            row[name] = _score(line, name, f"{name}_", level)
-        rows.append(row)
-    return rows
+    rates = ("sensitivity", "specificity", "ppv", "npv")
+    return [
+        {name: line[name] for name in ("threshold", "own", "net_benefit")}
+        | {name: _score(line, name, f"{name}_", level) for name in rates}
+        for line in frame.to_dict("records")
+    ]
 
 
 def _score(line: Part, name: str, prefix: str, level: float) -> Part | None:
@@ -235,11 +234,7 @@ def _ladder(evaluation: Any, chosen: int) -> list[Part]:
     for line in frame.to_dict("records"):
         size = int(line["size"])
         again = _chosen_again(evaluation.stability, size)
-        features: list[Part]
-        features = [{"feature": str(names[f]), "index": int(f)} for f in line["features"]]
-        for row in features:
-            found = again.get(row["index"], {})
-            row |= {name: found.get(name) for name in ("frequency", "with_stand_ins")}
+        shares = ("frequency", "with_stand_ins")
         kept = ("stability", "stability_noise", "chosen_again", "chosen_again_noise")
         rungs.append(
             {
@@ -249,7 +244,11 @@ def _ladder(evaluation: Any, chosen: int) -> list[Part]:
                 **{name: line[name] for name in kept},
                 "recalls": evaluation.sized[size].recalls(len(evaluation.classes)),
                 "chosen": size == chosen,
-                "features": features,
+                "features": [
+                    {"feature": str(names[f]), "index": int(f)}
+                    | {name: again.get(f, {}).get(name) for name in shares}
+                    for f in line["features"]
+                ],
             }
         )
     return rungs
@@ -278,7 +277,7 @@ def _features(samples: Samples, evaluation: Any, panel: list[int], document: Par
     must = {str(name) for name in document["run"]["settings"].get("must") or ()}
     longest = max(document["ladder"], key=lambda rung: rung["size"], default=None)
     rungs = [] if longest is None else [row["index"] for row in longest["features"]]
-    planes = getattr(_last(evaluation.model), "planes_", None)
+    planes = getattr(_steps(evaluation.model)[-1], "planes_", None)
     rows: dict[str, list[Part]] = {"panel": [], "more": []}
     more = [f for f in rungs if f not in panel]
     rung = own_rung(document)
@@ -304,14 +303,13 @@ def _features(samples: Samples, evaluation: Any, panel: list[int], document: Par
     return rows
 
 
-def _last(model: Any) -> Any:
-    return model.steps[-1][1] if hasattr(model, "steps") else model
+def _steps(model: Any) -> list[Any]:
+    return [step for _, step in getattr(model, "steps", [("", model)])]
 
 
 def _model(model: Any) -> Part:
     """What the fit on all samples is: its steps, parameters and constants."""
-    final = _last(model)
-    steps = [step for _, step in model.steps[:-1]] if hasattr(model, "steps") else []
+    *steps, final = _steps(model)
     parameters = final.get_params(deep=False) if hasattr(final, "get_params") else {}
     small = (bool, int, float, str, type(None))
     return {
@@ -332,7 +330,7 @@ def _pictures(samples: Samples, evaluation: Any, panel: list[int], document: Par
     predictions = evaluation.predictions
     two = next((rung["features"] for rung in document["ladder"] if rung["size"] == 2), None)
     pair = panel[:2] if two is None else [row["index"] for row in two]
-    model = _last(evaluation.models.get(2)) if two is not None else None
+    model = _steps(evaluation.models.get(2))[-1] if two is not None else None
     return {
         "scatter": numbers.scatter(samples, predictions, pair, model),
         "heatmap": numbers.heatmap(samples, predictions, panel, document["confusion"]["order"]),
@@ -382,7 +380,6 @@ def build_comparison(
     notices: Sequence[Notice] = (),
 ) -> Part:
     """Gather a `Comparison` of methods on a table into a document, as `build_document` does."""
-    rows = columns_of(comparison.table) or {}
     fields = ("methods", "sizes", "reference", "n_samples", "n_features", "n_folds")
     document = {
         **_head(COMPARISON_FORMAT, command, settings, seed),
@@ -390,7 +387,7 @@ def build_comparison(
         "notices": [notice.to_dict() for notice in (*table.notices, *notices)],
         "comparison": {
             **{name: getattr(comparison, name) for name in fields},
-            "rows": [dict(zip(rows, line)) for line in zip(*rows.values())],
+            "rows": comparison.table.to_dict("records"),
         },
     }
     document["verdict"] = comparison_words(plain(document["comparison"]))

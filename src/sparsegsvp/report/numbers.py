@@ -85,10 +85,6 @@ class Samples:
         values = values.ravel().astype(np.float64)
         return np.where(np.isfinite(values), values, np.nan)
 
-    def names_of(self, rows: NDArray[np.intp]) -> list[str]:
-        """The names of some samples, or their places in the table."""
-        return [f"sample {i + 1}" if self.names is None else str(self.names[i]) for i in rows]
-
 
 def thin(codes: NDArray[np.intp], limit: int = MAX_POINTS) -> NDArray[np.intp]:
     """Choose at most ``limit`` rows, evenly spread over the rows of every class."""
@@ -111,24 +107,20 @@ def outcomes(samples: Samples, predictions: Any, rows: NDArray[np.intp]) -> Part
     one of the positive class of two, of the sample's own class otherwise.
     """
     at = np.asarray(predictions["sample"], dtype=np.intp)
-    n = samples.codes.size
-    times = np.maximum(np.bincount(at, minlength=n), 1)
     missed = np.asarray(predictions["truth"]) != np.asarray(predictions["prediction"])
-    wrong = np.bincount(at, weights=missed, minlength=n) / times
-    probability: Sequence[float | None] = [None] * n
-    names = [f"probability_{label}" for label in samples.classes]
-    if all(name in predictions for name in names):
-        of = samples.codes
-        if samples.positive is not None:
-            of = np.full(n, samples.classes.index(samples.positive))
-        table = np.column_stack([np.asarray(predictions[name], dtype=float) for name in names])
-        own = table[np.arange(at.size), of[at]]
-        probability = (np.bincount(at, weights=own, minlength=n) / times).tolist()
+    columns = [f"probability_{label}" for label in samples.classes]
+    own = np.full(at.size, np.nan)
+    if all(name in predictions for name in columns):
+        positive = samples.positive
+        of = samples.codes[at] if positive is None else samples.classes.index(positive)
+        own = predictions[columns].to_numpy(float)[np.arange(at.size), of]
+    means = predictions.assign(wrong=missed, own=own).groupby("sample")[["wrong", "own"]].mean()
+    means, names = means.reindex(rows), samples.names
     return {
-        "name": samples.names_of(rows),
+        "name": [f"sample {i + 1}" if names is None else str(names[i]) for i in rows],
         "label": samples.codes[rows].tolist(),
-        "wrong": np.round(wrong[rows], 3).tolist(),
-        "probability": [_rounded(probability[i], 3) for i in rows],
+        "wrong": means["wrong"].fillna(0.0).round(3).tolist(),
+        "probability": [_rounded(share, 3) for share in means["own"]],
     }
 
 
