@@ -17,7 +17,7 @@ from ..io import InputError
 from . import numbers
 from .charts import toml_asset
 from .notices import cohort_remarks, notices_of
-from .numbers import Part, Samples, columns_of, plain, whole_counts
+from .numbers import Part, Samples, columns_of, plain, steps_of, whole_counts
 from .words import comparison_words, own_rung, verdict_words
 
 FORMAT = "sparsegsvp results"
@@ -88,7 +88,10 @@ def build_document(
     }
     document["stability"] = _stability(evaluation.stability, own_rung(document))
     document |= _features(samples, evaluation, panel, document)
-    document["pictures"] = _pictures(samples, evaluation, panel, document)
+    document["pictures"] = {
+        picture.__name__: picture(samples, evaluation, panel, document)
+        for picture in (numbers.scatter, numbers.heatmap, numbers.volcano)
+    }
     document["verdict"] = evaluation.verdict.to_dict()
     document["verdict"] |= verdict_words(document)
     document["notices"] = notices_of(document, evaluation.flags, table.notices, notices)
@@ -151,15 +154,7 @@ def _judged(result: Any, prevalence: float | None) -> Part:
     if prevalence is not None and result.positive is not None:
         known = result.predictive_values(prevalence)
         scores |= {name: _interval(score) for name, score in known.items()}
-    calibration = None
-    if result.calibration is not None:
-        line = result.calibration
-        calibration = {
-            "intercept": _interval(line.intercept),
-            "slope": None if line.slope is None else _interval(line.slope),
-            "curve": columns_of(result.calibration_curve()),
-        }
-    counts = np.asarray(result.confusion, dtype=np.float64)
+    line, counts = result.calibration, np.asarray(result.confusion, dtype=np.float64)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
     return {
         "scores": {name: score for name, score in scores.items() if _known(score)},
@@ -170,7 +165,12 @@ def _judged(result: Any, prevalence: float | None) -> Part:
             "shares": shares.tolist(),
             "order": numbers.order_of_classes(shares),
         },
-        "calibration": calibration,
+        "calibration": line
+        and {
+            "intercept": _interval(line.intercept),
+            "slope": line.slope and _interval(line.slope),
+            "curve": columns_of(result.calibration_curve()),
+        },
         "decision": columns_of(result.decision_curve(share)),
         "thresholds": _thresholds(result.thresholds(share), scores),
         "slider": columns_of(result.slider()),
@@ -277,7 +277,7 @@ def _features(samples: Samples, evaluation: Any, panel: list[int], document: Par
     must = {str(name) for name in document["run"]["settings"].get("must") or ()}
     longest = max(document["ladder"], key=lambda rung: rung["size"], default=None)
     rungs = [] if longest is None else [row["index"] for row in longest["features"]]
-    planes = getattr(_steps(evaluation.model)[-1], "planes_", None)
+    planes = getattr(steps_of(evaluation.model)[-1], "planes_", None)
     rows: dict[str, list[Part]] = {"panel": [], "more": []}
     more = [f for f in rungs if f not in panel]
     rung = own_rung(document)
@@ -303,13 +303,9 @@ def _features(samples: Samples, evaluation: Any, panel: list[int], document: Par
     return rows
 
 
-def _steps(model: Any) -> list[Any]:
-    return [step for _, step in getattr(model, "steps", [("", model)])]
-
-
 def _model(model: Any) -> Part:
     """What the fit on all samples is: its steps, parameters and constants."""
-    *steps, final = _steps(model)
+    *steps, final = steps_of(model)
     parameters = final.get_params(deep=False) if hasattr(final, "get_params") else {}
     small = (bool, int, float, str, type(None))
     return {
@@ -323,18 +319,6 @@ def _model(model: Any) -> Part:
         "coefficients": getattr(final, "panel_coef_", ()),
         "intercepts": getattr(final, "panel_intercept_", ()),
         "quotients": getattr(final, "quotients_", ()),
-    }
-
-
-def _pictures(samples: Samples, evaluation: Any, panel: list[int], document: Part) -> Part:
-    predictions = evaluation.predictions
-    two = next((rung["features"] for rung in document["ladder"] if rung["size"] == 2), None)
-    pair = panel[:2] if two is None else [row["index"] for row in two]
-    model = _steps(evaluation.models.get(2))[-1] if two is not None else None
-    return {
-        "scatter": numbers.scatter(samples, predictions, pair, model),
-        "heatmap": numbers.heatmap(samples, predictions, panel, document["confusion"]["order"]),
-        "volcano": numbers.volcano(samples, panel),
     }
 
 

@@ -55,6 +55,11 @@ def columns_of(frame: Any) -> dict[str, list[Any]] | None:
     return {str(name): plain(frame[name].tolist()) for name in frame.columns}
 
 
+def steps_of(model: Any) -> list[Any]:
+    """The steps of a pipeline, or the one that another model is."""
+    return [step for _, step in getattr(model, "steps", [("", model)])]
+
+
 def whole_counts(table: ArrayLike) -> list[list[int]]:
     """Round a table of mean counts to whole samples, every row to the sum it has."""
     rows = []
@@ -124,15 +129,18 @@ def outcomes(samples: Samples, predictions: Any, rows: NDArray[np.intp]) -> Part
     }
 
 
-def scatter(samples: Samples, predictions: Any, order: Sequence[int], model: Any) -> Part | None:
-    """The samples in the plane of the first two features, and the lines of a fit on these two.
+def scatter(samples: Samples, evaluation: Any, panel: list[int], document: Part) -> Part | None:
+    """The samples in the plane of two features, and the lines of a fit on these two alone.
 
-    ``model`` is that fit or None. A line is ``weights[0] x + weights[1] y + intercept = 0``.
+    They are the panel of two of the ladder, or the first two of the panel and no lines. A line is
+    ``weights[0] x + weights[1] y + intercept = 0``.
     """
-    if len(order) < 2:
+    two = [rung["features"] for rung in document["ladder"] if rung["size"] == 2]
+    pair = [row["index"] for row in two[0]] if two else panel[:2]
+    model = steps_of(evaluation.models.get(2) if two else None)[-1]
+    if len(pair) < 2:
         return None
     rows = thin(samples.codes)
-    pair = [int(f) for f in order[:2]]
     planes = getattr(model, "planes_", None)
     lines = []
     if planes is not None and planes.shape[1] == len(samples.features):
@@ -148,18 +156,16 @@ def scatter(samples: Samples, predictions: Any, order: Sequence[int], model: Any
         "y": _digits(y[known]),
         "lines": lines,
         "n_total": int(samples.codes.size),
-        **outcomes(samples, predictions, rows[known]),
+        **outcomes(samples, evaluation.predictions, rows[known]),
     }
 
 
-def heatmap(
-    samples: Samples, predictions: Any, panel: Sequence[int], order: Sequence[int]
-) -> Part | None:
+def heatmap(samples: Samples, evaluation: Any, panel: list[int], document: Part) -> Part | None:
     """The panel over the samples in standard deviations, both ordered by average linkage.
 
-    Samples of many classes stand by class, the classes in ``order``.
+    Samples of many classes stand by class, the classes in the order of the confusion.
     """
-    panel = list(panel)[:_MAX_ROWS]
+    panel, order = panel[:_MAX_ROWS], document["confusion"]["order"]
     if not panel:
         return None
     rows = thin(samples.codes, _MAX_COLUMNS)
@@ -171,7 +177,7 @@ def heatmap(
         "feature": [str(samples.features[panel[i]]) for i in up],
         "values": [[_rounded(v, 2) for v in Z[i, across]] for i in up],
         "n_total": int(samples.codes.size),
-        **outcomes(samples, predictions, rows[across]),
+        **outcomes(samples, evaluation.predictions, rows[across]),
     }
 
 
@@ -296,7 +302,7 @@ def _area(values: Float64Array, codes: NDArray[np.intp]) -> float | None:
     return max(auc, 1.0 - auc)
 
 
-def volcano(samples: Samples, panel: Sequence[int]) -> Part | None:
+def volcano(samples: Samples, _: Any, panel: list[int], document: Part) -> Part | None:
     """Every feature's difference between two classes against its q-value.
 
     Welch's t test on all samples, adjusted by Benjamini and Hochberg. Differences are in the
