@@ -339,7 +339,7 @@ class Chart(Drawing):
         tips: Sequence[str] = (),
         label: str = "",
     ) -> None:
-        """Add circles, or one of `SHAPES`; without tips all are one element."""
+        """Add circles, or one of `SHAPES`; without tips all are one element, without any no key."""
         radii = [radius] * len(x) if isinstance(radius, (int, float)) else list(radius)
         dots = [
             f"M{self.sx(a):.1f} {self.sy(b):.1f}{_outline(r, shape)}"
@@ -349,7 +349,7 @@ class Chart(Drawing):
             self.parts += [element("path", kind, f'd="{d}"', tip) for d, tip in zip(dots, tips)]
         elif dots:
             self.parts.append(element("path", kind, f'd="{"".join(dots)}"'))
-        if label:
+        if label and dots:
             key = f"M9 0{_outline(min([*radii, 5.0]), shape)}"
             self.keys.setdefault(label, element("path", kind, f'd="{key}"'))
 

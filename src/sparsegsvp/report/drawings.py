@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import groupby, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -271,9 +271,8 @@ def scatter(document: Part) -> Chart | None:
         at = _places(found["x"], found["y"], mine)
         chart.points(*at, f"pt f{tone}", shape=tone, tips=tips, label=name)
     wrong = [i for i, share in enumerate(found["wrong"]) if share >= 0.5]
-    if wrong:
-        at = _places(found["x"], found["y"], wrong)
-        chart.points(*at, "ring", radius=7, label="predicted wrongly out of fold")
+    at = _places(found["x"], found["y"], wrong)
+    chart.points(*at, "ring", radius=7, label="predicted wrongly out of fold")
     chart.table = _sample_table(found, document) | dict(zip(names, (found["x"], found["y"])))
     return chart
 
@@ -349,7 +348,7 @@ def heatmap(document: Part) -> Chart | None:
     for i, (k, bar) in enumerate(parts):
         tone = f"f{6 + i % 2}" if many else f"f{tones[classes[k]]}"
         chart.rects(bar, f"bar {tone}", label="" if many else classes[k])
-    cells: dict[str, list[tuple[float, float, float, float]]] = {}
+    cells: dict[str, list[Any]] = {}
     for i, values in enumerate(rows):
         kinds = ["" if v is None else shade(v, _FULL) for v in values]
         for kind, runs in _runs(kinds, i, i + 1).items():
@@ -357,12 +356,10 @@ def heatmap(document: Part) -> Chart | None:
     for kind in sorted(cells.keys() - {""}):
         chart.rects(cells[kind], kind)
     wrong = [i + 0.5 for i, share in enumerate(found["wrong"]) if share >= 0.5]
-    if wrong:
-        at = wrong, [-1.4] * len(wrong)
-        chart.points(*at, "miss", radius=2.6, label="predicted wrongly out of fold")
-    for i in range(n):
-        column = [(i, -1.7, i + 1, m)]
-        chart.rects(column, "hit", tips=[sample_words(found, i, document)])
+    at = wrong, [-1.4] * len(wrong)
+    chart.points(*at, "miss", radius=2.6, label="predicted wrongly out of fold")
+    tips = [sample_words(found, i, document) for i in range(n)]
+    chart.rects([(i, -1.7, i + 1, m) for i in range(n)], "hit", tips=tips)
     _colour_scale(chart, left)
     chart.table = _sample_table(found, document) | {f"{s} (z)": v for s, v in zip(names, rows)}
     return chart
@@ -382,16 +379,12 @@ def _colour_scale(chart: Chart, left: float) -> None:
     chart.parts.append(f'<text class="tick start" x="{at:.1f}" y="11">standard deviations</text>')
 
 
-def _runs(
-    kinds: Sequence[Any], top: float, bottom: float
-) -> dict[Any, list[tuple[float, float, float, float]]]:
+def _runs(kinds: Sequence[Any], top: float, bottom: float) -> dict[Any, list[Any]]:
     """Rectangles of neighbours of one kind, by kind."""
-    found: dict[Any, list[tuple[float, float, float, float]]] = {}
-    start = 0
-    for i in range(1, len(kinds) + 1):
-        if i == len(kinds) or kinds[i] != kinds[start]:
-            found.setdefault(kinds[start], []).append((start, top, i, bottom))
-            start = i
+    found: dict[Any, list[Any]] = {}
+    for kind, run in groupby(range(len(kinds)), kinds.__getitem__):
+        places = list(run)
+        found.setdefault(kind, []).append((places[0], top, places[-1] + 1, bottom))
     return found
 
 
@@ -427,9 +420,8 @@ def volcano(document: Part) -> Chart | None:
     chart.points(*_places(x, y, near), "bead", radius=2.4, tips=tips, label="other features")
     for label, tone in tones_of(document).items():
         mine = [i for i in panel if where[i] == label]
-        if mine:
-            tips, key = [words[i] for i in mine], f"panel, higher in {label}"
-            chart.points(*_places(x, y, mine), f"dot f{tone}", radius=4.5, tips=tips, label=key)
+        tips, key = [words[i] for i in mine], f"panel, higher in {label}"
+        chart.points(*_places(x, y, mine), f"dot f{tone}", radius=4.5, tips=tips, label=key)
     _name_points(chart, [(x[i], y[i], found["feature"][i]) for i in panel])
     chart.table = {key: found[key] for key in ("feature", "difference", "p", "q")}
     chart.table["in the panel"] = ["yes" if mine else "no" for mine in found["in_panel"]]
