@@ -37,12 +37,10 @@ def plain(value: Any) -> Any:
     """Turn a value into what JSON can hold; what is not finite becomes None."""
     if isinstance(value, Mapping):
         return {str(key): plain(part) for key, part in value.items()}
-    if isinstance(value, np.ndarray):
+    if isinstance(value, (np.ndarray, np.generic)):
         return plain(value.tolist())
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(part) for part in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, (bool, int, str)) else str(value)
@@ -62,14 +60,11 @@ def steps_of(model: Any) -> list[Any]:
 
 def whole_counts(table: ArrayLike) -> list[list[int]]:
     """Round a table of mean counts to whole samples, every row to the sum it has."""
-    rows = []
-    for row in np.asarray(table, dtype=np.float64):
-        counts = np.floor(row + 1e-9).astype(int)
-        left = round(float(row.sum())) - int(counts.sum())
-        order = np.argsort(counts - row, kind="stable")
-        counts[order[:left]] += 1
-        rows.append(counts.tolist())
-    return rows
+    means = np.asarray(table, dtype=np.float64)
+    counts = np.floor(means + 1e-9).astype(int)
+    left = np.rint(means.sum(axis=1)).astype(int) - counts.sum(axis=1)
+    ranks = np.argsort(np.argsort(counts - means, axis=1, kind="stable"), axis=1)
+    return (counts + (ranks < left[:, None])).tolist()
 
 
 @dataclass(frozen=True)
