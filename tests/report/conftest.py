@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # tests are imported without the
 
 import report_fakes as fakes
 
-from sparsegsvp.report import GivenPanel, build_comparison, build_document, describe_cohort
+from sparsegsvp.report import build_comparison, build_document, describe_cohort, describe_given
 
 COMMAND = "sparsegsvp select planted.csv --target state --out report"
 
@@ -74,7 +74,7 @@ def _hostile() -> dict[str, Any]:
     return build_document(
         table, evaluation, command=COMMAND, seed=0, settings={"must": [fakes.HOSTILE[0]]},
         cohort=describe_cohort(cohort, source="<u>site 2</u>.csv"),
-        given=GivenPanel(fakes.HOSTILE, alone, added), prevalence=0.2,
+        given=describe_given(fakes.HOSTILE, alone, added), prevalence=0.2,
         skipped=("No <em>halves</em>.",),
     )  # fmt: skip
 

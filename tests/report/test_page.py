@@ -168,6 +168,19 @@ def test_charts_place_what_they_are_given(document):
     assert (float(at[1]), float(at[2])) == pytest.approx((chart.sx(0), chart.sy(0)), abs=0.06)
 
 
+def test_the_ladder_without_stability_lies_on_its_axis():
+    table = fakes.make_table()
+    evaluation = fakes.Evaluation(table, stability=None)
+    evaluation.ladder[["stability", "stability_noise"]] = None
+    document = build_document(table, evaluation)
+    sheet = draw_figures(document)["ladder"]
+    ((chart,),) = sheet.rows
+    drawn = re.search(r'class="curve" d="M([^"]+)"', sheet.svg())[1]
+    heights = [float(place.split()[1]) for place in drawn.split("L")]
+    scores = [rung["score"]["value"] for rung in document["ladder"]]
+    assert heights == pytest.approx([chart.sy(score) for score in scores], abs=0.06)
+
+
 def test_a_bare_run_has_a_page_too():
     """Without probabilities, ladder, stability or a test there is less to show."""
     table = fakes.make_table(n=60, sample_names=None)

@@ -11,10 +11,10 @@
 from .charts import Axis as Axis
 from .charts import Chart
 from .charts import Sheet as Sheet
-from .document import GivenPanel as GivenPanel
 from .document import build_comparison as build_comparison
 from .document import build_document, check_document
 from .document import describe_cohort as describe_cohort
+from .document import describe_given as describe_given
 from .drawings import draw_figures
 from .page import render as render
 from .page import render_comparison as render_comparison

@@ -1,8 +1,8 @@
 """Charts: two axes and what is drawn between them, as SVG.
 
 One renderer serves the page and files. Elements carry classes; ``templates/chart.css`` says how a
-class looks, in terms of the `PALETTE`. The page has these rules once and gives the palette a light
-and a dark side; a file carries the rules inside, with the light colours written out.
+class looks, in the colours of ``palette.toml``. The page has these rules once and gives the colours
+a light and a dark side; a file carries the rules inside, with the light colours written out.
 """
 
 from __future__ import annotations
@@ -15,23 +15,11 @@ from dataclasses import dataclass, field
 from functools import cache
 from html import escape as html_escape
 from importlib import resources
-from itertools import chain, repeat
+from itertools import accumulate, chain, repeat, zip_longest
 from typing import Any
 
 from ..io.text import csv_text
 
-#: Colours by name: light, dark.
-PALETTE = {
-    "paper": ("#faf8f4", "#12161a"), "card": ("#ffffff", "#1a2026"), "ink": ("#1c2127", "#e9ebed"),
-    "soft": ("#5d6771", "#a3adb6"), "faint": ("#68717a", "#8b96a0"), "line": ("#e4dfd5", "#2c343c"),
-    "accent": ("#0c6a61", "#5cc8ba"), "accent-pale": ("#cfe6e2", "#1f4a46"),
-    "good": ("#1a7343", "#62c68c"), "warm": ("#a64c08", "#f0a35c"), "bad": ("#a92b2b", "#f08a8a"),
-    "bad-pale": ("#fbeaea", "#3a2022"), "caution-pale": ("#fdf3e3", "#35291a"),
-    "c0": ("#2a66ac", "#6ea8ea"), "c1": ("#b64e0b", "#f29250"), "c2": ("#1f7752", "#5cc495"),
-    "c3": ("#86549c", "#c397da"), "c4": ("#8c6800", "#dcb44a"), "c5": ("#bb3367", "#ee7fa8"),
-    "c6": ("#3d7490", "#86bcd8"), "c7": ("#6b6b6b", "#b5b5b5"),
-    "high": ("#7b3294", "#c79be0"), "low": ("#0f5c2e", "#6cc48f"),
-}  # fmt: skip
 N_TONES = 8
 
 #: Outlines of the classes' points around their centre, so that colour is not the only difference.
@@ -68,9 +56,8 @@ def toml_asset(name: str) -> dict[str, Any]:
 
 def palette_css() -> str:
     """The palette as CSS variables: light, dark by the system or by choice, light on paper."""
-    light, dark = (
-        "".join(f"--{name}:{pair[side]};" for name, pair in PALETTE.items()) for side in (0, 1)
-    )
+    pairs = toml_asset("palette.toml").items()
+    light, dark = ("".join(f"--{name}:{pair[side]};" for name, pair in pairs) for side in (0, 1))
     return (
         f":root{{{light}}}\n"
         f'@media (prefers-color-scheme:dark){{:root:not([data-theme="light"]){{{dark}}}}}\n'
@@ -82,7 +69,8 @@ def palette_css() -> str:
 @cache
 def file_css() -> str:
     """The rules of charts with the light colours written out, for files."""
-    return re.sub(r"var\(--([\w-]+)\)", lambda name: PALETTE[name[1]][0], asset("chart.css"))
+    colours = toml_asset("palette.toml")
+    return re.sub(r"var\(--([\w-]+)\)", lambda name: colours[name[1]][0], asset("chart.css"))
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
@@ -177,8 +165,88 @@ class Axis:
         ]
 
 
+class Drawing:
+    """Charts in rows with one legend, as SVG and CSV; described for those who cannot see."""
+
+    rows: Sequence[Sequence[Chart]]
+    description: str
+    css: str
+
+    def _layout(self) -> tuple[float, float, str]:
+        """Width, height and content."""
+        columns = zip_longest(*self.rows)
+        widths = [max(chart.width for chart in column if chart) for column in columns]
+        legend, top = self._legend(sum(widths))
+        parts = [legend]
+        for row in self.rows:
+            top += _HEADER if any(chart.title for chart in row) else 0.0
+            for left, chart in zip(accumulate(widths, initial=0.0), row):
+                title = _text(max(chart.left, 8), -6, chart.title, "head start")
+                parts.append(f'<g transform="translate({left:g} {top:g})">')
+                parts.append(f"{title}{chart.body()}</g>")
+            top += max(chart.height for chart in row)
+        return sum(widths), top, "".join(parts)
+
+    def _legend(self, width: float) -> tuple[str, float]:
+        """The keys of all labels in lines from the top, and the height they take."""
+        keys: dict[str, str] = {}
+        for chart in chain(*self.rows):
+            keys |= {label: key for label, key in chart.keys.items() if label not in keys}
+        left = max(self.rows[0][0].left, 8)
+        parts, x, y = [], left, _HEADER / 2
+        for label, key in keys.items():
+            needed = 40 + 6.6 * len(cut(label, 40))
+            if x + needed > width and x > left:
+                x, y = left, y + 0.8 * _HEADER
+            parts.append(f'<g transform="translate({x:g} {y:g})">{key}</g>')
+            parts.append(_text(x + 24, y + 4, cut(label, 40), "name start"))
+            x += needed
+        return "".join(parts), y + _HEADER / 2 if keys else 0.0
+
+    def svg(self) -> str:
+        """SVG that is complete in itself, light."""
+        width, height, content = self._layout()
+        size = f'width="{width:g}" height="{height:g}"'
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="{self.css}" '
+            f'viewBox="0 0 {width:g} {height:g}" {size} role="img" '
+            f'aria-label="{escape(self.description)}"><style>{file_css()}</style>'
+            f'<rect {size} fill="#ffffff"/>{content}</svg>'
+        )
+
+    def __html__(self) -> str:
+        """The same for a page that has the rules already; the keyboard reaches what has a tip."""
+        width, height, content = self._layout()
+        focus = ' tabindex="0"' if "<title>" in content else ""
+        return (
+            f'<svg class="{self.css}" viewBox="0 0 {width:g} {height:g}" role="img" '
+            f'aria-label="{escape(self.description)}"{focus}>{content}</svg>'
+        )
+
+    _repr_svg_ = svg
+
+    def csv(self) -> str:
+        """The numbers behind the charts as CSV; text in it cannot be run by a spreadsheet."""
+        tables = [chart.table for chart in chain(*self.rows) if chart.table]
+        header = list(dict.fromkeys(name for table in tables for name in table))
+        rows: list[list[Any]] = []
+        for table in tables:
+            columns = [table[name] if name in table else repeat(None) for name in header]
+            rows += [[_rounded(cell) for cell in row] for row in zip(*columns)]
+        return csv_text(header, rows)
+
+
 @dataclass
-class Chart:
+class Sheet(Drawing):
+    """Several charts."""
+
+    rows: Sequence[Sequence[Chart]]
+    description: str
+    css: str = "chart"
+
+
+@dataclass
+class Chart(Drawing):
     """A picture with two axes; sizes and margins are in pixels.
 
     What is drawn is given in data coordinates. ``table`` are the numbers behind the picture,
@@ -208,6 +276,9 @@ class Chart:
     table: dict[str, Any] = field(default_factory=dict, repr=False)
     parts: list[str] = field(default_factory=list, repr=False)
     keys: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self.rows = [[self]]
 
     def sx(self, value: float) -> float:
         """Position of an abscissa, in pixels; an infinite one lies on the picture's edge."""
@@ -250,10 +321,6 @@ class Chart:
         if y is not None:
             self.line([self.x.low, self.x.high], [y, y], kind)
 
-    def band(self, x: Sequence[float], low: Sequence[float], high: Sequence[float]) -> None:
-        """Add the area between two curves."""
-        self.line([*x, *x[::-1]], [*high, *low[::-1]], "band", area=True)
-
     def whiskers(
         self, x: Sequence[float], low: Sequence[float], high: Sequence[float], kind: str
     ) -> None:
@@ -272,7 +339,7 @@ class Chart:
         tips: Sequence[str] = (),
         label: str = "",
     ) -> None:
-        """Add circles, or one of `SHAPES`; without tips all are one element."""
+        """Add circles, or one of `SHAPES`; without tips all are one element, without any no key."""
         radii = [radius] * len(x) if isinstance(radius, (int, float)) else list(radius)
         dots = [
             f"M{self.sx(a):.1f} {self.sy(b):.1f}{_outline(r, shape)}"
@@ -282,7 +349,7 @@ class Chart:
             self.parts += [element("path", kind, f'd="{d}"', tip) for d, tip in zip(dots, tips)]
         elif dots:
             self.parts.append(element("path", kind, f'd="{"".join(dots)}"'))
-        if label:
+        if label and dots:
             key = f"M9 0{_outline(min([*radii, 5.0]), shape)}"
             self.keys.setdefault(label, element("path", kind, f'd="{key}"'))
 
@@ -349,23 +416,6 @@ class Chart:
         parts.append(_text(13, at, cut(self.y.title, int(self.height / 6.4)), "title mid", turned))
         return "".join(parts) + "".join(self.parts)
 
-    def sheet(self) -> Sheet:
-        """The chart as a sheet of its own."""
-        return Sheet([[self]], self.description, css=self.css)
-
-    def svg(self) -> str:
-        """SVG that is complete in itself, light."""
-        return self.sheet().svg()
-
-    def csv(self) -> str:
-        """The numbers behind the picture as CSV; text in it cannot be run by a spreadsheet."""
-        return self.sheet().csv()
-
-    def __html__(self) -> str:
-        return self.sheet().__html__()
-
-    _repr_svg_ = svg
-
 
 def _outline(radius: float, shape: int | None) -> str:
     """The outline of a point around the place where the pen is."""
@@ -373,80 +423,6 @@ def _outline(radius: float, shape: int | None) -> str:
         return SHAPES[shape % len(SHAPES)]
     r, d = f"{radius:g}", f"{2 * radius:g}"
     return f"m-{r} 0a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0-{d} 0z"
-
-
-@dataclass
-class Sheet:
-    """Charts in rows, with their titles and one legend; described for those who cannot see."""
-
-    rows: Sequence[Sequence[Chart]]
-    description: str
-    css: str = "chart"
-
-    def _layout(self) -> tuple[float, float, str]:
-        """Width, height and content."""
-        longest = max(self.rows, key=len, default=())
-        columns = [[row[k] for row in self.rows if k < len(row)] for k in range(len(longest))]
-        widths = [max(chart.width for chart in column) for column in columns]
-        legend, top = self._legend(sum(widths))
-        parts = [legend]
-        lefts = [sum(widths[:k]) for k in range(len(widths))]
-        for row in self.rows:
-            top += _HEADER if any(chart.title for chart in row) else 0.0
-            for left, chart in zip(lefts, row):
-                title = _text(max(chart.left, 8), -6, chart.title, "head start")
-                parts.append(f'<g transform="translate({left:g} {top:g})">')
-                parts.append(f"{title}{chart.body()}</g>")
-            top += max(chart.height for chart in row)
-        return sum(widths), top, "".join(parts)
-
-    def _legend(self, width: float) -> tuple[str, float]:
-        """The keys of all labels in lines from the top, and the height they take."""
-        keys: dict[str, str] = {}
-        for chart in chain(*self.rows):
-            keys |= {label: key for label, key in chart.keys.items() if label not in keys}
-        left = max(self.rows[0][0].left, 8)
-        parts, x, y = [], left, _HEADER / 2
-        for label, key in keys.items():
-            needed = 40 + 6.6 * len(cut(label, 40))
-            if x + needed > width and x > left:
-                x, y = left, y + 0.8 * _HEADER
-            parts.append(f'<g transform="translate({x:g} {y:g})">{key}</g>')
-            parts.append(_text(x + 24, y + 4, cut(label, 40), "name start"))
-            x += needed
-        return "".join(parts), y + _HEADER / 2 if keys else 0.0
-
-    def svg(self) -> str:
-        """SVG that is complete in itself, light."""
-        width, height, content = self._layout()
-        size = f'width="{width:g}" height="{height:g}"'
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="{self.css}" '
-            f'viewBox="0 0 {width:g} {height:g}" {size} role="img" '
-            f'aria-label="{escape(self.description)}"><style>{file_css()}</style>'
-            f'<rect {size} fill="#ffffff"/>{content}</svg>'
-        )
-
-    def __html__(self) -> str:
-        """The same for a page that has the rules already; the keyboard reaches what has a tip."""
-        width, height, content = self._layout()
-        focus = ' tabindex="0"' if "<title>" in content else ""
-        return (
-            f'<svg class="{self.css}" viewBox="0 0 {width:g} {height:g}" role="img" '
-            f'aria-label="{escape(self.description)}"{focus}>{content}</svg>'
-        )
-
-    _repr_svg_ = svg
-
-    def csv(self) -> str:
-        """The numbers behind the charts as CSV, one chart's after the other's."""
-        tables = [chart.table for chart in chain(*self.rows) if chart.table]
-        header = list(dict.fromkeys(name for table in tables for name in table))
-        rows: list[list[Any]] = []
-        for table in tables:
-            columns = [table[name] if name in table else repeat(None) for name in header]
-            rows += [[_rounded(cell) for cell in row] for row in zip(*columns)]
-        return csv_text(header, rows)
 
 
 def _rounded(cell: Any) -> Any:

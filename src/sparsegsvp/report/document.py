@@ -6,8 +6,7 @@ figures and all words are made from it alone. ``templates/schema.toml`` lists it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,24 +17,12 @@ from ..io import InputError
 from . import numbers
 from .charts import toml_asset
 from .notices import cohort_remarks, notices_of
-from .numbers import Part, Samples, columns_of, whole_counts
+from .numbers import Part, Samples, columns_of, steps_of, whole_counts
 from .words import comparison_words, own_rung, verdict_words
 
 FORMAT = "sparsegsvp results"
 COMPARISON_FORMAT = "sparsegsvp comparison"
 VERSION = 3
-
-
-@dataclass(frozen=True)
-class GivenPanel:
-    """A panel of the user's, evaluated on the folds of the run.
-
-    ``difference`` is its balanced accuracy minus that of the selection.
-    """
-
-    names: Sequence[str]
-    evaluation: Any
-    difference: Any = None
 
 
 def build_document(
@@ -50,7 +37,7 @@ def build_document(
     skipped: Sequence[str] = (),
     notices: Sequence[Notice] = (),
     cohort: Part | None = None,
-    given: GivenPanel | None = None,
+    given: Part | None = None,
     prevalence: float | None = None,
 ) -> Part:
     """Gather everything a run found into one document; nothing is fitted.
@@ -71,7 +58,7 @@ def build_document(
     skipped, notices : sequence of str, of Notice
         What was left out to save time, a sentence each; what else the reader has to know. The
         notices of the table and of the evaluation are added.
-    cohort, given : dict of `describe_cohort`, GivenPanel, optional
+    cohort, given : dict of `describe_cohort`, of `describe_given`, optional
         Another cohort; a panel of the user's beside the selection.
     prevalence : float, optional
         Share of the positive class that predictive values and the decision curve are for; by
@@ -94,14 +81,17 @@ def build_document(
         "ladder": _ladder(evaluation, len(panel)),
         "batches": [{**audit.to_dict(), "lost": audit.lost} for audit in evaluation.batches],
         "adjusted": _adjusted(evaluation.adjusted),
-        "given": _given(given),
+        "given": given,
         "cohort": cohort,
         "model": _model(evaluation.model),
         "folds": columns_of(evaluation.folds) or {},
     }
     document["stability"] = _stability(evaluation.stability, own_rung(document))
     document |= _features(samples, evaluation, panel, document)
-    document["pictures"] = _pictures(samples, evaluation, panel, document)
+    document["pictures"] = {
+        picture.__name__: picture(samples, evaluation, panel, document)
+        for picture in (numbers.scatter, numbers.heatmap, numbers.volcano)
+    }
     document["verdict"] = evaluation.verdict.to_dict()
     document["verdict"] |= verdict_words(document)
     document["notices"] = notices_of(document, evaluation.flags, table.notices, notices)
@@ -164,15 +154,7 @@ def _judged(result: Any, prevalence: float | None) -> Part:
     if prevalence is not None and result.positive is not None:
         known = result.predictive_values(prevalence)
         scores |= {name: _interval(score) for name, score in known.items()}
-    calibration = None
-    if result.calibration is not None:
-        line = result.calibration
-        calibration = {
-            "intercept": _interval(line.intercept),
-            "slope": None if line.slope is None else _interval(line.slope),
-            "curve": columns_of(result.calibration_curve()),
-        }
-    counts = np.asarray(result.confusion, dtype=np.float64)
+    line, counts = result.calibration, np.asarray(result.confusion, dtype=np.float64)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
     return {
         "scores": {name: score for name, score in scores.items() if _known(score)},
@@ -183,7 +165,12 @@ def _judged(result: Any, prevalence: float | None) -> Part:
             "shares": shares.tolist(),
             "order": numbers.order_of_classes(shares),
         },
-        "calibration": calibration,
+        "calibration": line
+        and {
+            "intercept": _interval(line.intercept),
+            "slope": line.slope and _interval(line.slope),
+            "curve": columns_of(result.calibration_curve()),
+        },
         "decision": columns_of(result.decision_curve(share)),
         "thresholds": _thresholds(result.thresholds(share), scores),
         "slider": columns_of(result.slider()),
@@ -211,13 +198,12 @@ def _thresholds(frame: Any, scores: Part) -> list[Part]:
     if frame is None or not len(frame):
         return []
     level = next(iter(scores.values()))["level"]
-    rows = []
-    for line in frame.to_dict("records"):
-        row = {name: line[name] for name in ("threshold", "own", "net_benefit")}
-        for name in ("sensitivity", "specificity", "ppv", "npv"):
-            row[name] = _score(line, name, f"{name}_", level)
-        rows.append(row)
-    return rows
+    rates = ("sensitivity", "specificity", "ppv", "npv")
+    return [
+        {name: line[name] for name in ("threshold", "own", "net_benefit")}
+        | {name: _score(line, name, f"{name}_", level) for name in rates}
+        for line in frame.to_dict("records")
+    ]
 
 
 def _score(line: Part, name: str, prefix: str, level: float) -> Part | None:
@@ -238,18 +224,6 @@ def _difference(found: Any) -> Part | None:
     return None if found is None else {**_interval(found), "p_value": found.p_value}
 
 
-def _given(given: GivenPanel | None) -> Part | None:
-    if given is None:
-        return None
-    scores = given.evaluation.scores
-    return {
-        "names": list(given.names),
-        "score": _interval(scores["balanced_accuracy"]),
-        "roc_auc": _interval(scores["roc_auc"]) if "roc_auc" in scores else None,
-        "difference": _difference(given.difference),
-    }
-
-
 def _ladder(evaluation: Any, chosen: int) -> list[Part]:
     frame = evaluation.ladder
     if frame is None:
@@ -260,11 +234,7 @@ def _ladder(evaluation: Any, chosen: int) -> list[Part]:
     for line in frame.to_dict("records"):
         size = int(line["size"])
         again = _chosen_again(evaluation.stability, size)
-        features: list[Part]
-        features = [{"feature": str(names[f]), "index": int(f)} for f in line["features"]]
-        for row in features:
-            found = again.get(row["index"], {})
-            row |= {name: found.get(name) for name in ("frequency", "with_stand_ins")}
+        shares = ("frequency", "with_stand_ins")
         kept = ("stability", "stability_noise", "chosen_again", "chosen_again_noise")
         rungs.append(
             {
@@ -274,7 +244,11 @@ def _ladder(evaluation: Any, chosen: int) -> list[Part]:
                 **{name: line[name] for name in kept},
                 "recalls": evaluation.sized[size].recalls(len(evaluation.classes)),
                 "chosen": size == chosen,
-                "features": features,
+                "features": [
+                    {"feature": str(names[f]), "index": int(f)}
+                    | {name: again.get(f, {}).get(name) for name in shares}
+                    for f in line["features"]
+                ],
             }
         )
     return rungs
@@ -303,7 +277,7 @@ def _features(samples: Samples, evaluation: Any, panel: list[int], document: Par
     must = {str(name) for name in document["run"]["settings"].get("must") or ()}
     longest = max(document["ladder"], key=lambda rung: rung["size"], default=None)
     rungs = [] if longest is None else [row["index"] for row in longest["features"]]
-    planes = getattr(_last(evaluation.model), "planes_", None)
+    planes = getattr(steps_of(evaluation.model)[-1], "planes_", None)
     rows: dict[str, list[Part]] = {"panel": [], "more": []}
     more = [f for f in rungs if f not in panel]
     rung = own_rung(document)
@@ -329,14 +303,9 @@ def _features(samples: Samples, evaluation: Any, panel: list[int], document: Par
     return rows
 
 
-def _last(model: Any) -> Any:
-    return model.steps[-1][1] if hasattr(model, "steps") else model
-
-
 def _model(model: Any) -> Part:
     """What the fit on all samples is: its steps, parameters and constants."""
-    final = _last(model)
-    steps = [step for _, step in model.steps[:-1]] if hasattr(model, "steps") else []
+    *steps, final = steps_of(model)
     parameters = final.get_params(deep=False) if hasattr(final, "get_params") else {}
     small = (bool, int, float, str, type(None))
     return {
@@ -350,18 +319,6 @@ def _model(model: Any) -> Part:
         "coefficients": getattr(final, "panel_coef_", ()),
         "intercepts": getattr(final, "panel_intercept_", ()),
         "quotients": getattr(final, "quotients_", ()),
-    }
-
-
-def _pictures(samples: Samples, evaluation: Any, panel: list[int], document: Part) -> Part:
-    predictions = evaluation.predictions
-    two = next((rung["features"] for rung in document["ladder"] if rung["size"] == 2), None)
-    pair = panel[:2] if two is None else [row["index"] for row in two]
-    model = _last(evaluation.models.get(2)) if two is not None else None
-    return {
-        "scatter": numbers.scatter(samples, predictions, pair, model),
-        "heatmap": numbers.heatmap(samples, predictions, panel, document["confusion"]["order"]),
-        "volcano": numbers.volcano(samples, panel),
     }
 
 
@@ -383,6 +340,20 @@ def describe_cohort(validation: Any, *, source: str = "", digest: str = "") -> P
     )
 
 
+def describe_given(names: Sequence[str], evaluation: Any, difference: Any = None) -> Part:
+    """Describe a panel of the user's, evaluated on the run's folds: ``given`` of a document.
+
+    ``difference`` is its balanced accuracy minus that of the selection.
+    """
+    scores = evaluation.scores
+    return {
+        "names": list(names),
+        "score": _interval(scores["balanced_accuracy"]),
+        "roc_auc": _interval(scores["roc_auc"]) if "roc_auc" in scores else None,
+        "difference": _difference(difference),
+    }
+
+
 def build_comparison(
     comparison: Any,
     table: Any,
@@ -393,7 +364,6 @@ def build_comparison(
     notices: Sequence[Notice] = (),
 ) -> Part:
     """Gather a `Comparison` of methods on a table into a document, as `build_document` does."""
-    rows = columns_of(comparison.table) or {}
     fields = ("methods", "sizes", "reference", "n_samples", "n_features", "n_folds")
     document = {
         **_head(COMPARISON_FORMAT, command, settings, seed),
@@ -401,31 +371,31 @@ def build_comparison(
         "notices": [notice.to_dict() for notice in (*table.notices, *notices)],
         "comparison": {
             **{name: getattr(comparison, name) for name in fields},
-            "rows": [dict(zip(rows, line)) for line in zip(*rows.values())],
+            "rows": comparison.table.to_dict("records"),
         },
     }
     document["verdict"] = comparison_words(plain(document["comparison"]))
     return plain(document)
 
 
-_FORMATS = {FORMAT: "results", COMPARISON_FORMAT: "comparison"}
-_PLAIN: dict[str, tuple[Any, str]] = {
-    "text": (str, "text"),
+_PLAIN = {
+    "text": ((str,), "text"),
     "number": ((int, float), "a number"),
-    "whole": (int, "a whole number"),
-    "flag": (bool, "true or false"),
-    "any": (object, "anything"),
+    "whole": ((int,), "a whole number"),
+    "flag": ((bool,), "true or false"),
 }
 
 
-def check_document(document: Any, source: str = "", formats: Iterable[str] = _FORMATS) -> Part:
+def check_document(
+    document: Any, source: str = "", formats: Sequence[str] = (FORMAT, COMPARISON_FORMAT)
+) -> Part:
     """Return a document that was read from the file ``source`` if it is one, and whole.
 
     Raises `InputError` if it is another kind of document, of another version, or a part of it is
     missing or of another kind than ``schema.toml`` says.
     """
     form = document.get("format") if isinstance(document, Mapping) else None
-    if form not in list(formats):
+    if form not in formats:
         remedy = f"pass a document of the format {' or '.join(formats)}"
         raise InputError(f"the format is {form!r}", where=source, remedy=remedy)
     if document.get("version") != VERSION:
@@ -435,36 +405,34 @@ def check_document(document: Any, source: str = "", formats: Iterable[str] = _FO
             where=source,
             remedy="run it again with this version of sparsegsvp",
         )
-    problem = _problem(document, _FORMATS[form], "")
-    if problem:
-        what = f"these results are damaged: {problem}"
-        raise InputError(what, where=source, remedy="run it again")
+    try:
+        _check(dict(document), form, "")
+    except ValueError as error:
+        what = f"these results are damaged: {error}"
+        raise InputError(what, where=source, remedy="run it again") from None
     return dict(document)
 
 
-def _problem(value: Any, kind: Any, path: str) -> str | None:
-    """What is wrong with a value of a kind of the schema, or None."""
-    if isinstance(kind, str) and kind.endswith("?"):
-        return None if value is None else _problem(value, kind[:-1], path)
-    if isinstance(kind, str) and kind in _PLAIN:
-        types, words = _PLAIN[kind]
-        lies = isinstance(value, bool) and kind in ("number", "whole")  # True is no number
-        return None if isinstance(value, types) and not lies else f"{path} must be {words}"
-    parts: Iterable[tuple[str, Any, Any]]
+def _check(value: Any, kind: Any, path: str) -> None:
+    """Raise an error that names the first place where a value is not of a kind of the schema."""
+    if isinstance(kind, str):
+        if kind == "any" or (value is None and kind.endswith("?")):
+            return
+        kind = kind.rstrip("?")
+        if kind in _PLAIN:
+            types, words = _PLAIN[kind]
+            if type(value) not in types:  # True is no number
+                raise ValueError(f"{path} must be {words}")
+            return
+        kind = toml_asset("schema.toml")[kind]
+    if not isinstance(value, type(kind)):
+        raise ValueError(f"{path} must be {'a list' if isinstance(kind, list) else 'an object'}")
     if isinstance(kind, list):
-        if not isinstance(value, (list, tuple)):
-            return f"{path} must be a list"
-        parts = ((f"{path}[{i}]", part, kind[0]) for i, part in enumerate(value))
-    else:
-        keys = kind if isinstance(kind, dict) else toml_asset("schema.toml")[kind]
-        if not isinstance(value, Mapping):
-            return f"{path} must be an object"
-        if "*" in keys:
-            keys = dict.fromkeys(value, keys["*"])
-        before = f"{path}." if path else ""
-        missing = next((key for key in keys if key not in value), None)
-        if missing is not None:
-            return f"{before}{missing} is missing"
-        parts = ((f"{before}{key}", value[key], part) for key, part in keys.items())
-    problems = (_problem(part, of, place) for place, part, of in parts)
-    return next((problem for problem in problems if problem), None)
+        for i, part in enumerate(value):
+            _check(part, kind[0], f"{path}[{i}]")
+        return
+    for key, of in (dict.fromkeys(value, kind["*"]) if "*" in kind else kind).items():
+        place = f"{path}.{key}" if path else key
+        if key not in value:
+            raise ValueError(f"{place} is missing")
+        _check(value[key], of, place)

@@ -1,19 +1,20 @@
 """The figures of a page, each a function from the document to a chart.
 
-To add a figure: a function here under `figure`, which returns None where the document has no
-numbers for it, and its line ``{% call figure("name") %}caption{% endcall %}`` in a template.
+To add a figure: a function here under `figure` or `judged`, which returns None where the document
+has no numbers for it, and its line ``{% call figure("name") %}caption{% endcall %}`` in a template.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise, product
+from dataclasses import replace
+from itertools import groupby, pairwise, product
 from typing import Any
 
 import numpy as np
 
-from .charts import N_TONES, Axis, Chart, Sheet, cut, names_room, padded, short, ticks
+from .charts import N_TONES, Axis, Chart, Drawing, Sheet, cut, names_room, padded, short, ticks
 from .words import (
     MANY_CLASSES,
     RANDOM_PANEL,
@@ -26,7 +27,6 @@ from .words import (
     range_words,
 )
 
-Drawing = Chart | Sheet
 _FIGURES: dict[str, Callable[[Part], Drawing | None]] = {}
 
 _SHARES = [(v, f"{v:.0%}") for v in (0.0, 0.25, 0.5, 0.75, 1.0)]
@@ -35,20 +35,20 @@ _BINS = 24
 _FULL_CELLS = 0.8  # values of which fewer are above zero look like counts of single cells
 
 
-def figure(name: str, *, judged: bool = False) -> Callable[[Any], Any]:
-    """Register a figure; a ``judged`` one is drawn of the outer folds and of another cohort."""
+def figure(draw: Any) -> Any:
+    """Register a figure under the name of its function."""
+    _FIGURES[draw.__name__] = draw
+    return draw
 
-    def register(draw: Any) -> Any:
-        if judged:
-            _FIGURES[name] = lambda d: draw(d, d["data"]["positive"])
-            _FIGURES[f"cohort-{name}"] = lambda d: (
-                None if d["cohort"] is None else draw(d["cohort"], d["cohort"]["positive"])
-            )
-        else:
-            _FIGURES[name] = draw
-        return draw
 
-    return register
+def judged(draw: Any) -> Any:
+    """Register a figure that is drawn of the outer folds and of another cohort."""
+    name = draw.__name__
+    _FIGURES[name] = lambda d: draw(d, d["data"]["positive"])
+    _FIGURES[f"cohort-{name}"] = lambda d: (
+        d["cohort"] and draw(d["cohort"], d["cohort"]["positive"])
+    )
+    return draw
 
 
 def draw_figures(document: Part) -> dict[str, Drawing]:
@@ -70,7 +70,7 @@ def tones_of(document: Part) -> dict[str, int]:
     return {name: k % N_TONES for k, name in enumerate(classes)}
 
 
-@figure("ladder")
+@figure
 def ladder(document: Part) -> Sheet | None:
     """Score with its interval above, stability below, against the number of features."""
     rungs = document["ladder"]
@@ -86,74 +86,62 @@ def ladder(document: Part) -> Sheet | None:
     chance, overall = document["verdict"]["chance"], document["scores"]["balanced_accuracy"]
     bottom = min([*low, overall["low"]]) - 0.03
     bottom = min(bottom, chance - 0.03) if bottom - chance < 0.15 else bottom
-    wide: Any = {"width": 460.0, "left": 50.0, "right": 60.0}
     top = min(1.02, max(*high, overall["high"]) + 0.03)
+    known = [rung for rung in rungs if rung["stability"] is not None]
+    noise = [rung["stability_noise"] for rung in known]
+    lowest = min([0.0, *(v for v in noise if v is not None)])
+    axis, wide = Axis(*ends, "features in the panel", marks, log=True), (50.0, 60.0)
     above = Chart(
-        Axis(*ends, "", [(at, "") for at, *_ in marks], log=True),
+        replace(axis, title="", ticks=[(at, "") for at, *_ in marks]) if known else axis,
         Axis(max(0.0, bottom), top, "balanced accuracy", grid=True),
-        "balanced accuracy of panels by size", height=220, bottom=12, **wide,
-    )  # fmt: skip
-    tips = [f"{plural(rung['size'], 'feature')}: {interval(rung['score'])}" for rung in rungs]
-    _chosen(above, size)
+        "balanced accuracy of panels by size",
+        *(460.0, 220.0 if known else 280.0, *wide, 14.0, 12.0 if known else 46.0),
+    )
+    steps = [(0.0, "0"), (0.5, "0.5"), (1.0, "1")]
+    below = Chart(
+        axis,
+        Axis(lowest, 1.02, "stability", steps, grid=True),
+        "stability of panels by size",
+        *(460.0, 150.0, *wide, 10.0),
+    )
+    charts = [above, below] if known else [above]
+    if size:
+        for chart in charts:
+            shaded = (size / 1.09, chart.y.low, size * 1.09, chart.y.high)
+            chart.rects([shaded], "chosen", radius=3)
     if bottom < chance:
         above.rule("chance", y=chance)
         above.text(ends[1], chance, "guessing", "tick start", dx=6, dy=4)
     above.whiskers(sizes, low, high, "series fine")
     above.line(sizes, values, "curve")
     above.points(sizes, values, "dot", radius=4.5, label="exactly so many features")
-    away = [size * (1.035 if size in sizes else 1.0)] if size and own_rung(document) is None else []
-    if away:
+    across, steady = ([rung[key] for rung in known] for key in ("size", "stability"))
+    shuffled = [math.nan if v is None else v for v in noise]
+    below.line(across, shuffled, "chance", label="with shuffled labels")
+    below.line(across, steady, "curve")
+    below.points(across, steady, "dot", radius=4.5)
+    if size and own_rung(document) is None:
+        away = [size * (1.035 if size in sizes else 1.0)]
         above.whiskers(away, [overall["low"]], [overall["high"]], "observed")
         tip, key = f"as chosen: {interval(overall)}", "as chosen by the run"
         above.points(away, [overall["value"]], "knot", radius=5.5, tips=[tip], label=key)
-    charts, known = [above], [rung for rung in rungs if rung["stability"] is not None]
-    if known:
-        noise = [rung["stability_noise"] for rung in known]
-        below = Chart(
-            Axis(*ends, "features in the panel", marks, log=True),
-            Axis(min([0.0, *(v for v in noise if v is not None)]), 1.02, "stability",
-                 [(0.0, "0"), (0.5, "0.5"), (1.0, "1")], grid=True),
-            "stability of panels by size", height=150, top=10, **wide,
-        )  # fmt: skip
-        _chosen(below, size)
-        across = [rung["size"] for rung in known]
-        steady = [rung["stability"] for rung in known]
-        shuffled = [math.nan if v is None else v for v in noise]
-        below.line(across, shuffled, "chance", label="with shuffled labels")
-        below.line(across, steady, "curve")
-        below.points(across, steady, "dot", radius=4.5)
-        own = document["stability"]["index"] if document["stability"] else None
-        if away and own is not None:
+        own = document["stability"] and document["stability"]["index"]
+        if own is not None:
             tip = f"as chosen: stability {number(own)}"
             below.points(away, [own], "knot", radius=5.5, tips=[tip])
-        charts.append(below)
-    else:
-        above.x, above.height = Axis(*ends, "features in the panel", marks, log=True), 280
-        above.bottom = 46
-    for chart in charts:
-        _rungs(chart, sizes, tips)
-    charts[0].table = {
+    # stripes that the page lets readers click
+    edges = [ends[0], *(math.sqrt(a * b) for a, b in pairwise(sizes)), ends[1]]
+    for chart, (rung, left, right) in product(charts, zip(rungs, edges, edges[1:])):
+        tip = f"{plural(rung['size'], 'feature')}: {interval(rung['score'])}"
+        stripe, link = (left, chart.y.low, right, chart.y.high), f' data-rung="{rung["size"]}"'
+        chart.rects([stripe], "rung", tips=[tip], attributes=link)
+    above.table = {
         "features": sizes, "balanced accuracy": values, "low": low, "high": high,
         "stability": [rung["stability"] for rung in rungs],
         "stability with shuffled labels": [rung["stability_noise"] for rung in rungs],
         "panel": ["; ".join(row["feature"] for row in rung["features"]) for rung in rungs],
     }  # fmt: skip
     return Sheet([[chart] for chart in charts], "score and stability against panel size")
-
-
-def _chosen(chart: Chart, size: int) -> None:
-    """Shade the chosen size."""
-    if size:
-        ends = (size / 1.09, chart.y.low, size * 1.09, chart.y.high)
-        chart.rects([ends], "chosen", radius=3)
-
-
-def _rungs(chart: Chart, sizes: Sequence[int], tips: Sequence[str]) -> None:
-    """Stripes that the page lets readers click."""
-    edges = [chart.x.low, *(math.sqrt(a * b) for a, b in pairwise(sizes)), chart.x.high]
-    for size, tip, left, right in zip(sizes, tips, edges, edges[1:]):
-        stripe = [(left, chart.y.low, right, chart.y.high)]
-        chart.rects(stripe, "rung", tips=[tip], attributes=f' data-rung="{size}"')
 
 
 def box_chart(row: Part, tones: Mapping[str, int]) -> Chart:
@@ -189,7 +177,7 @@ def box_chart(row: Part, tones: Mapping[str, int]) -> Chart:
     return chart
 
 
-@figure("boxes")
+@figure
 def boxes(document: Part) -> Sheet | None:
     """The box plots of the whole panel, three beside each other."""
     panel, tones = document["panel"], tones_of(document)
@@ -204,7 +192,7 @@ def boxes(document: Part) -> Sheet | None:
     return Sheet(rows, "box plots of the panel by class")
 
 
-@figure("dots")
+@figure
 def dots(document: Part) -> Chart | None:
     """Mean and share of values above zero, by feature and class: many classes, or counts."""
     labels = document["data"]["classes"]
@@ -263,22 +251,29 @@ def _names(names: Iterable[str]) -> list[tuple[float, str, str]]:
     return [(i + 0.5, name, "name") for i, name in enumerate(names)]
 
 
-@figure("scatter")
+@figure
 def scatter(document: Part) -> Chart | None:
     """The samples in the plane of the first two features, with a line for each class."""
     found = document["pictures"]["scatter"]
     if found is None or len(document["data"]["classes"]) > MANY_CLASSES:
         return None
     x, y = padded(found["x"]), padded(found["y"])
-    names = found["features"]
+    names, tones = found["features"], tones_of(document)
     chart = Chart(Axis(*x, names[0]), Axis(*y, names[1], grid=True),
                   f"{names[0]} against {names[1]}", height=360)  # fmt: skip
-    tones = tones_of(document)
     for line in found["lines"]:
         ends = _inside(line["weights"], line["intercept"], x, y)
         kind = f"series dashes s{tones[line['label']]}"
         chart.line(*ends, kind, tip=f"the line of {line['label']}")
-    _sample_points(chart, found, document)
+    for k, name in enumerate(document["data"]["classes"]):
+        mine, tone = [i for i, label in enumerate(found["label"]) if label == k], tones[name]
+        tips = [sample_words(found, i, document) for i in mine]
+        at = _places(found["x"], found["y"], mine)
+        chart.points(*at, f"pt f{tone}", shape=tone, tips=tips, label=name)
+    wrong = [i for i, share in enumerate(found["wrong"]) if share >= 0.5]
+    at = _places(found["x"], found["y"], wrong)
+    chart.points(*at, "ring", radius=7, label="predicted wrongly out of fold")
+    chart.table = _sample_table(found, document) | dict(zip(names, (found["x"], found["y"])))
     return chart
 
 
@@ -293,22 +288,6 @@ def _inside(
         ends += [(-(b * v + intercept) / a, v) for v in y]
     inside = sorted((u, v) for u, v in ends if x[0] <= u <= x[1] and y[0] <= v <= y[1])
     return [u for u, _ in inside], [v for _, v in inside]
-
-
-def _sample_points(chart: Chart, found: Part, document: Part) -> None:
-    """Samples as points in the colours and shapes of their classes, rings around lost ones."""
-    classes, tones = document["data"]["classes"], tones_of(document)
-    for k, name in enumerate(classes):
-        mine = [i for i, label in enumerate(found["label"]) if label == k]
-        tips = [sample_words(found, i, document) for i in mine]
-        at = _places(found["x"], found["y"], mine)
-        chart.points(*at, f"pt f{tones[name]}", shape=tones[name], tips=tips, label=name)
-    wrong = [i for i, share in enumerate(found["wrong"]) if share >= 0.5]
-    if wrong:
-        at = _places(found["x"], found["y"], wrong)
-        chart.points(*at, "ring", radius=7, label="predicted wrongly out of fold")
-    chart.table = _sample_table(found, document)
-    chart.table |= {chart.x.title: found["x"], chart.y.title: found["y"]}
 
 
 def _places(
@@ -343,7 +322,7 @@ def shade(value: float, full: float = 1.0) -> str:
     return f"cell {'high' if value > 0 else 'low'} l{level}"
 
 
-@figure("heatmap")
+@figure
 def heatmap(document: Part) -> Chart | None:
     """The panel over the samples; a bar for the classes, marks for errors, a colour scale."""
     found = document["pictures"]["heatmap"]
@@ -369,7 +348,7 @@ def heatmap(document: Part) -> Chart | None:
     for i, (k, bar) in enumerate(parts):
         tone = f"f{6 + i % 2}" if many else f"f{tones[classes[k]]}"
         chart.rects(bar, f"bar {tone}", label="" if many else classes[k])
-    cells: dict[str, list[tuple[float, float, float, float]]] = {}
+    cells: dict[str, list[Any]] = {}
     for i, values in enumerate(rows):
         kinds = ["" if v is None else shade(v, _FULL) for v in values]
         for kind, runs in _runs(kinds, i, i + 1).items():
@@ -377,12 +356,10 @@ def heatmap(document: Part) -> Chart | None:
     for kind in sorted(cells.keys() - {""}):
         chart.rects(cells[kind], kind)
     wrong = [i + 0.5 for i, share in enumerate(found["wrong"]) if share >= 0.5]
-    if wrong:
-        at = wrong, [-1.4] * len(wrong)
-        chart.points(*at, "miss", radius=2.6, label="predicted wrongly out of fold")
-    for i in range(n):
-        column = [(i, -1.7, i + 1, m)]
-        chart.rects(column, "hit", tips=[sample_words(found, i, document)])
+    at = wrong, [-1.4] * len(wrong)
+    chart.points(*at, "miss", radius=2.6, label="predicted wrongly out of fold")
+    tips = [sample_words(found, i, document) for i in range(n)]
+    chart.rects([(i, -1.7, i + 1, m) for i in range(n)], "hit", tips=tips)
     _colour_scale(chart, left)
     chart.table = _sample_table(found, document) | {f"{s} (z)": v for s, v in zip(names, rows)}
     return chart
@@ -402,20 +379,16 @@ def _colour_scale(chart: Chart, left: float) -> None:
     chart.parts.append(f'<text class="tick start" x="{at:.1f}" y="11">standard deviations</text>')
 
 
-def _runs(
-    kinds: Sequence[Any], top: float, bottom: float
-) -> dict[Any, list[tuple[float, float, float, float]]]:
+def _runs(kinds: Sequence[Any], top: float, bottom: float) -> dict[Any, list[Any]]:
     """Rectangles of neighbours of one kind, by kind."""
-    found: dict[Any, list[tuple[float, float, float, float]]] = {}
-    start = 0
-    for i in range(1, len(kinds) + 1):
-        if i == len(kinds) or kinds[i] != kinds[start]:
-            found.setdefault(kinds[start], []).append((start, top, i, bottom))
-            start = i
+    found: dict[Any, list[Any]] = {}
+    for kind, run in groupby(range(len(kinds)), kinds.__getitem__):
+        places = list(run)
+        found.setdefault(kind, []).append((places[0], top, places[-1] + 1, bottom))
     return found
 
 
-@figure("volcano")
+@figure
 def volcano(document: Part) -> Chart | None:
     """Difference against q-value of all features, the panel coloured by class and named."""
     found = document["pictures"]["volcano"]
@@ -447,9 +420,8 @@ def volcano(document: Part) -> Chart | None:
     chart.points(*_places(x, y, near), "bead", radius=2.4, tips=tips, label="other features")
     for label, tone in tones_of(document).items():
         mine = [i for i in panel if where[i] == label]
-        if mine:
-            tips, key = [words[i] for i in mine], f"panel, higher in {label}"
-            chart.points(*_places(x, y, mine), f"dot f{tone}", radius=4.5, tips=tips, label=key)
+        tips, key = [words[i] for i in mine], f"panel, higher in {label}"
+        chart.points(*_places(x, y, mine), f"dot f{tone}", radius=4.5, tips=tips, label=key)
     _name_points(chart, [(x[i], y[i], found["feature"][i]) for i in panel])
     chart.table = {key: found[key] for key in ("feature", "difference", "p", "q")}
     chart.table["in the panel"] = ["yes" if mine else "no" for mine in found["in_panel"]]
@@ -475,7 +447,7 @@ def _name_points(chart: Chart, points: Sequence[tuple[float, float, str]]) -> No
                 break
 
 
-@figure("roc", judged=True)
+@judged
 def roc(part: Part, label: str | None) -> Chart | None:
     """The ROC curve of the positive class, or of each class against the rest."""
     curves = part["roc"]
@@ -505,7 +477,7 @@ def _unit_square(x: str, y: str, description: str) -> Chart:
     return chart
 
 
-@figure("confusion", judged=True)
+@judged
 def confusion(part: Part, _: str | None) -> Chart:
     """Whole samples and shares, rows being true classes; with many classes shares alone."""
     classes, counts, shares = (part["confusion"][key] for key in ("classes", "counts", "shares"))
@@ -541,7 +513,7 @@ def confusion(part: Part, _: str | None) -> Chart:
     return chart
 
 
-@figure("recalls")
+@figure
 def recalls(document: Part) -> Chart | None:
     """The share of each of several classes that panels of each size recognise."""
     rungs, classes = document["ladder"], document["data"]["classes"]
@@ -571,7 +543,7 @@ def recalls(document: Part) -> Chart | None:
     return chart
 
 
-@figure("calibration", judged=True)
+@judged
 def calibration(part: Part, label: str) -> Chart | None:
     """Observed against predicted shares."""
     found = part["calibration"] and part["calibration"]["curve"]
@@ -592,7 +564,7 @@ def calibration(part: Part, label: str) -> Chart | None:
     return chart
 
 
-@figure("decision", judged=True)
+@judged
 def decision(part: Part, label: str) -> Chart | None:
     """Net benefit by threshold; of the outer folds with the line that the slider moves."""
     found = part["decision"]
@@ -606,7 +578,8 @@ def decision(part: Part, label: str) -> Chart | None:
         Axis(floor, top, "net benefit", grid=True),
         f"decision curve of {label} at a prevalence of {percent(part['prevalence'])}",
     )
-    chart.band(at, *(np.clip(found[end], floor, top).tolist() for end in ("low", "high")))
+    low, high = (np.clip(found[end], floor, top).tolist() for end in ("low", "high"))
+    chart.line([*at, *at[::-1]], [*high, *low[::-1]], "band", area=True)
     lines = (benefit, "curve", "acting on the model"), (everyone, "series fine", "on all")
     for values, kind, key in lines:  # below the axis one would only run along its edge
         shown = [value if value >= floor else math.nan for value in values]
@@ -623,7 +596,7 @@ def decision(part: Part, label: str) -> Chart | None:
     return chart
 
 
-@figure("permutation")
+@figure
 def permutation(document: Part) -> Chart | None:
     """The statistic of shuffled labels, and that of the true ones."""
     verdict = document["verdict"]

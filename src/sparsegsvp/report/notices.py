@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from .._notices import Notice, Severity, notice
-from .charts import toml_asset
-from .words import POOR, Part, comes_back, joined, number, p_value, plural, range_words
+from .words import POOR, TEXTS, Part, comes_back, joined, number, p_value, plural, range_words
 
 # Conventions for readers, not tests.
 _FEW = 20  # samples of the smallest class
@@ -107,5 +106,4 @@ def _about_panel(document: Part) -> Iterator[Notice]:
 
 def cohort_remarks(flags: Sequence[Any]) -> list[str]:
     """What is to be known about the scores of another cohort, a sentence each."""
-    texts = toml_asset("cohort.toml")
-    return [texts[flag.code].format(**flag.numbers) for flag in flags]
+    return [TEXTS["cohort"][flag.code].format(**flag.numbers) for flag in flags]

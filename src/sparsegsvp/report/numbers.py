@@ -41,16 +41,18 @@ def columns_of(frame: Any) -> dict[str, list[Any]] | None:
     return {str(name): plain(frame[name].tolist()) for name in frame.columns}
 
 
+def steps_of(model: Any) -> list[Any]:
+    """The steps of a pipeline, or the one that another model is."""
+    return [step for _, step in getattr(model, "steps", [("", model)])]
+
+
 def whole_counts(table: ArrayLike) -> list[list[int]]:
     """Round a table of mean counts to whole samples, every row to the sum it has."""
-    rows = []
-    for row in np.asarray(table, dtype=np.float64):
-        counts = np.floor(row + 1e-9).astype(int)
-        left = round(float(row.sum())) - int(counts.sum())
-        order = np.argsort(counts - row, kind="stable")
-        counts[order[:left]] += 1
-        rows.append(counts.tolist())
-    return rows
+    means = np.asarray(table, dtype=np.float64)
+    counts = np.floor(means + 1e-9).astype(int)
+    left = np.rint(means.sum(axis=1)).astype(int) - counts.sum(axis=1)
+    ranks = np.argsort(np.argsort(counts - means, axis=1, kind="stable"), axis=1)
+    return (counts + (ranks < left[:, None])).tolist()
 
 
 @dataclass(frozen=True)
@@ -70,10 +72,6 @@ class Samples:
         values = values.toarray() if issparse(values) else np.asarray(values)
         values = values.ravel().astype(np.float64)
         return np.where(np.isfinite(values), values, np.nan)
-
-    def names_of(self, rows: NDArray[np.intp]) -> list[str]:
-        """The names of some samples, or their places in the table."""
-        return [f"sample {i + 1}" if self.names is None else str(self.names[i]) for i in rows]
 
 
 def thin(codes: NDArray[np.intp], limit: int = MAX_POINTS) -> NDArray[np.intp]:
@@ -97,36 +95,35 @@ def outcomes(samples: Samples, predictions: Any, rows: NDArray[np.intp]) -> Part
     one of the positive class of two, of the sample's own class otherwise.
     """
     at = np.asarray(predictions["sample"], dtype=np.intp)
-    n = samples.codes.size
-    times = np.maximum(np.bincount(at, minlength=n), 1)
     missed = np.asarray(predictions["truth"]) != np.asarray(predictions["prediction"])
-    wrong = np.bincount(at, weights=missed, minlength=n) / times
-    probability: Sequence[float | None] = [None] * n
-    names = [f"probability_{label}" for label in samples.classes]
-    if all(name in predictions for name in names):
-        of = samples.codes
-        if samples.positive is not None:
-            of = np.full(n, samples.classes.index(samples.positive))
-        table = np.column_stack([np.asarray(predictions[name], dtype=float) for name in names])
-        own = table[np.arange(at.size), of[at]]
-        probability = (np.bincount(at, weights=own, minlength=n) / times).tolist()
+    columns = [f"probability_{label}" for label in samples.classes]
+    own = np.full(at.size, np.nan)
+    if all(name in predictions for name in columns):
+        positive = samples.positive
+        of = samples.codes[at] if positive is None else samples.classes.index(positive)
+        own = predictions[columns].to_numpy(float)[np.arange(at.size), of]
+    means = predictions.assign(wrong=missed, own=own).groupby("sample")[["wrong", "own"]].mean()
+    means, names = means.reindex(rows), samples.names
     return {
-        "name": samples.names_of(rows),
+        "name": [f"sample {i + 1}" if names is None else str(names[i]) for i in rows],
         "label": samples.codes[rows].tolist(),
-        "wrong": np.round(wrong[rows], 3).tolist(),
-        "probability": [_rounded(probability[i], 3) for i in rows],
+        "wrong": means["wrong"].fillna(0.0).round(3).tolist(),
+        "probability": [_rounded(share, 3) for share in means["own"]],
     }
 
 
-def scatter(samples: Samples, predictions: Any, order: Sequence[int], model: Any) -> Part | None:
-    """The samples in the plane of the first two features, and the lines of a fit on these two.
+def scatter(samples: Samples, evaluation: Any, panel: list[int], document: Part) -> Part | None:
+    """The samples in the plane of two features, and the lines of a fit on these two alone.
 
-    ``model`` is that fit or None. A line is ``weights[0] x + weights[1] y + intercept = 0``.
+    They are the panel of two of the ladder, or the first two of the panel and no lines. A line is
+    ``weights[0] x + weights[1] y + intercept = 0``.
     """
-    if len(order) < 2:
+    two = [rung["features"] for rung in document["ladder"] if rung["size"] == 2]
+    pair = [row["index"] for row in two[0]] if two else panel[:2]
+    model = steps_of(evaluation.models.get(2) if two else None)[-1]
+    if len(pair) < 2:
         return None
     rows = thin(samples.codes)
-    pair = [int(f) for f in order[:2]]
     planes = getattr(model, "planes_", None)
     lines = []
     if planes is not None and planes.shape[1] == len(samples.features):
@@ -142,18 +139,16 @@ def scatter(samples: Samples, predictions: Any, order: Sequence[int], model: Any
         "y": _digits(y[known]),
         "lines": lines,
         "n_total": int(samples.codes.size),
-        **outcomes(samples, predictions, rows[known]),
+        **outcomes(samples, evaluation.predictions, rows[known]),
     }
 
 
-def heatmap(
-    samples: Samples, predictions: Any, panel: Sequence[int], order: Sequence[int]
-) -> Part | None:
+def heatmap(samples: Samples, evaluation: Any, panel: list[int], document: Part) -> Part | None:
     """The panel over the samples in standard deviations, both ordered by average linkage.
 
-    Samples of many classes stand by class, the classes in ``order``.
+    Samples of many classes stand by class, the classes in the order of the confusion.
     """
-    panel = list(panel)[:_MAX_ROWS]
+    panel, order = panel[:_MAX_ROWS], document["confusion"]["order"]
     if not panel:
         return None
     rows = thin(samples.codes, _MAX_COLUMNS)
@@ -165,7 +160,7 @@ def heatmap(
         "feature": [str(samples.features[panel[i]]) for i in up],
         "values": [[_rounded(v, 2) for v in Z[i, across]] for i in up],
         "n_total": int(samples.codes.size),
-        **outcomes(samples, predictions, rows[across]),
+        **outcomes(samples, evaluation.predictions, rows[across]),
     }
 
 
@@ -290,7 +285,7 @@ def _area(values: Float64Array, codes: NDArray[np.intp]) -> float | None:
     return max(auc, 1.0 - auc)
 
 
-def volcano(samples: Samples, panel: Sequence[int]) -> Part | None:
+def volcano(samples: Samples, _: Any, panel: list[int], document: Part) -> Part | None:
     """Every feature's difference between two classes against its q-value.
 
     Welch's t test on all samples, adjusted by Benjamini and Hochberg. Differences are in the

@@ -12,17 +12,7 @@ from . import words
 from .charts import asset, file_css, palette_css
 from .document import COMPARISON_FORMAT, FORMAT, check_document
 from .drawings import box_chart, comparison_chart, draw_figures, tones_of
-from .words import MANY_CLASSES, TRIPOD, answers, checklist, environment, methods, own_rung
-
-#: The questions that a page answers, in order, and what its menu calls them.
-QUESTIONS = {
-    "many": ("How many features?", "How many"),
-    "which": ("Which features?", "Which features"),
-    "good": ("How good is it?", "How good"),
-    "trust": ("Can I trust it?", "Can I trust it"),
-    "write": ("What do I write?", "What to write"),
-    "next": ("What next?", "What next"),
-}
+from .words import MANY_CLASSES, answers, checklist, environment, methods, own_rung
 
 
 def render_page(document: Mapping[str, Any]) -> str:
@@ -41,11 +31,9 @@ def render_page(document: Mapping[str, Any]) -> str:
         },
         d=d,
         versions=d["versions"],
-        questions={key: said for key, said in QUESTIONS.items() if key != "many" or d["ladder"]},
         answers=answers(d),
         methods=methods(d),
         checklist=checklist(d),
-        tripod=TRIPOD,
         tones=tones,
         rows=rows,
         fixed=own_rung(d) is not None,

@@ -19,24 +19,11 @@ Part = Mapping[str, Any]
 #: With more classes than this, dots and shades take the place of boxes, points and curves.
 MANY_CLASSES = 6
 RANDOM_PANEL = "random panel"
-TRIPOD = (
-    "Collins GS and others. TRIPOD+AI statement: updated guidance for reporting clinical "
-    "prediction models that use regression or machine learning methods. BMJ 2024;385:e078378."
-)
 
 # Fleiss's bounds for kappa, which Nogueira and others suggest for their index too.
 POOR, EXCELLENT = 0.4, 0.75
 
-SCORE_TITLES = {
-    "balanced_accuracy": "balanced accuracy",
-    "accuracy": "accuracy",
-    "roc_auc": "area under the ROC curve",
-    "sensitivity": "sensitivity",
-    "specificity": "specificity",
-    "ppv": "positive predictive value",
-    "npv": "negative predictive value",
-    "brier": "Brier score",
-}
+TEXTS = toml_asset("words.toml")
 
 
 def number(value: float) -> str:
@@ -133,16 +120,13 @@ def calibration_words(line: Part) -> str:
 def verdict_words(document: Part) -> dict[str, Any]:
     """The headline, and two sentences: what was found, and how far to trust it."""
     data, verdict = document["data"], document["verdict"]
-    size, what = len(document["panel"]), contrast(data)
-    share = f"{size:,} of {plural(data['n_features'], 'feature')}"
-    tell = "tells" if size == 1 else "tell"
-    headline = {
-        "signal": f"{share} {tell} {what}",
-        "weak": f"A weak signal: {share} may tell {what}",
-        "inconclusive": f"Not decided yet: whether {share} {tell} {what}",
-        "none": f"No signal: {contrast(data, 'cannot be told ')} better than by chance",
-        "not tested": f"{share} selected, not tested against chance",
-    }[verdict["answer"]]
+    size = len(document["panel"])
+    headline = TEXTS["answer"][verdict["answer"]]["headline"].format(
+        share=f"{size:,} of {plural(data['n_features'], 'feature')}",
+        tell="tells" if size == 1 else "tell",
+        what=contrast(data),
+        untold=contrast(data, "cannot be told "),
+    )
     sentences = [_found(document), _trust(document)]
     if document["cohort"] is not None:
         sentences.append(cohort_sentence(document["cohort"]))
@@ -165,25 +149,16 @@ def _found(document: Part) -> str:
 def _trust(document: Part) -> str:
     """How far to trust it: chance, other samples, batches."""
     verdict, stability = document["verdict"], document["stability"]
-    answer = verdict["answer"]
+    answer, p = verdict["answer"], verdict["p_value"]
+    text = TEXTS["answer"][answer]["trust"]
+    if answer != "none":
+        text = TEXTS["reason"].get(verdict["reason"], text)
+    text = text.format(
+        p="not tested" if p is None else p_value(verdict),
+        draws=plural(verdict["n_draws"], "shuffled labelling"),
+    )
     if answer == "none":
-        return (
-            f"Shuffled labels do about as well ({p_value(verdict)}), so the features must not be "
-            "read as markers: some panel is found in any table."
-        )
-    text = {
-        "signal": "This is beyond chance ({p} against shuffled labels)",
-        "weak": "This is little more than chance: shuffled labels seldom do as well ({p}), but "
-        "the interval reaches down to guessing",
-        "inconclusive": "Whether this is beyond chance is open ({p} against shuffled labels)",
-        "not tested": "Whether shuffled labels do as well was not tested",
-    }[answer]
-    if verdict["reason"] == "few draws":
-        tried = f"{plural(verdict['n_draws'], 'shuffled labelling')} against it"
-        text = f"With only {tried} it is open whether this is beyond chance"
-    elif verdict["reason"] == "labels fixed":
-        text = "It could not be tested: groups or batches leave no labels to shuffle"
-    text = text.format(p=p_value(verdict) if verdict["p_value"] is not None else "not tested")
+        return f"{text}."
     if stability is not None and stability["index"] is not None:
         index = stability["index"]
         link = "but" if answer == "signal" and index <= EXCELLENT else "and"
@@ -205,7 +180,7 @@ def cohort_sentence(cohort: Part) -> str:
     name = "balanced_accuracy" if "balanced_accuracy" in scores else "accuracy"
     return (
         f"In another cohort ({plural(cohort['n_samples'], 'sample')}: {class_counts(cohort)}) this "
-        f"very panel reaches {'a' if name[0] == 'b' else 'an'} {SCORE_TITLES[name]} of "
+        f"very panel reaches {'a' if name[0] == 'b' else 'an'} {score_title(name)} of "
         f"{interval(scores[name])}{'' if name[0] == 'b' else '; a class is missing there'}."
     )
 
@@ -295,7 +270,7 @@ def score_title(name: str) -> str:
     """What readers call a score; ``recall ill`` is the recall of that class."""
     if name.startswith("recall "):
         return f"share of {name.removeprefix('recall ')} recognised"
-    return SCORE_TITLES.get(name, name.replace("_", " "))
+    return str(TEXTS["score"].get(name, name.replace("_", " ")))
 
 
 def headed(name: str) -> str:
@@ -326,26 +301,13 @@ def environment(package: str | None = None, *, text: bool = False) -> Any:
         undefined=jinja2.StrictUndefined,
         finalize=_one_line if text else None,
     )
-    made.filters |= {
-        "number": number,
-        "interval": interval,
-        "ends": range_words,
-        "signed": signed,
-        "p": p_value,
-        "plural": plural,
-        "joined": joined,
-        "percent": percent,
-        "counts": class_counts,
-        "contrast": contrast,
-        "title_of": score_title,
-        "calibration": calibration_words,
-        "prevalence": prevalence_words,
-        "steady": stability_word,
-        "short": short,
-        "markdown": _markdown,
-        "shell": shlex.quote,
-    }
-    made.globals |= {"many_classes": MANY_CLASSES}
+    said = (
+        number, interval, range_words, signed, p_value, plural, joined, percent, class_counts,
+        contrast, score_title, calibration_words, prevalence_words, stability_word, short,
+        markdown, shlex.quote,
+    )  # fmt: skip
+    made.filters |= {function.__name__: function for function in said}
+    made.globals |= {"many_classes": MANY_CLASSES, "texts": TEXTS}
     return made
 
 
@@ -393,10 +355,10 @@ def checklist(document: Part) -> list[dict[str, str]]:
 def checklist_markdown(document: Part) -> str:
     """Write the checklist as Markdown, a box to tick for every part."""
     made = environment(text=True).get_template("checklist.md")
-    return f"{made.render(parts=checklist(document), tripod=TRIPOD).rstrip()}\n"
+    return f"{made.render(parts=checklist(document)).rstrip()}\n"
 
 
-def _markdown(text: str) -> str:
+def markdown(text: str) -> str:
     """Make a text nothing but text in Markdown with HTML."""
     line = "".join(c if c.isprintable() else " " for c in text)
     line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -21,7 +21,7 @@ from ..evaluation.cache import Clock
 from ..evaluation.procedure import SIZES, only_with
 from ..io.errors import InputError, locating, option
 from ..io.table import Table, check_cohort, make_table
-from ..report import GivenPanel, build_comparison, build_document, describe_cohort
+from ..report import build_comparison, build_document, describe_cohort, describe_given
 from .predict import validate_table
 from .procedure import (
     Settings,
@@ -184,7 +184,7 @@ class Run:
 
     def evaluate(
         self, n_jobs: int | None, clock: Clock
-    ) -> tuple[EvaluationResult, GivenPanel | None]:
+    ) -> tuple[EvaluationResult, dict[str, Any] | None]:
         """Evaluate the procedure, and a given panel on the same folds."""
         table, settings = self.table, self.settings
         with locating(table.source):
@@ -212,10 +212,10 @@ class Run:
                     progress=lambda _, done, total: clock.progress("given panel", done, total),
                 )  # fmt: skip
         names = [table.feature_names[j] for j in given]
-        return evaluation, GivenPanel(names, other, paired_difference(other, evaluation))
+        return evaluation, describe_given(names, other, paired_difference(other, evaluation))
 
     def selection(
-        self, evaluation: EvaluationResult, given: GivenPanel | None, clock: Clock
+        self, evaluation: EvaluationResult, given: dict[str, Any] | None, clock: Clock
     ) -> Selection:
         """Make the model complete, validate it on the cohort, and describe it all."""
         with clock.stage("summary"):
