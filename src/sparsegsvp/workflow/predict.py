@@ -95,26 +95,27 @@ class Predictions:
             remarks.append(f"Labels and probabilities are for class shares of {shares}.")
         return remarks
 
-    def columns(self) -> dict[str, list[Any]]:
-        """Return name, prediction, label if known, and probabilities of every sample."""
-        columns = {"sample": sample_names(self.table), "prediction": self.labels.tolist()}
-        if self.table.y is not None:
-            columns["label"] = [str(label) for label in self.table.y]
-        if self.proba is not None:
-            names = [f"probability of {label}" for label in self.classes]
-            columns |= dict(zip(names, self.proba.T.tolist()))
-        return columns
-
     def frame(self) -> Any:
         """Return a data frame with a row for each sample: prediction, label and probabilities."""
         import pandas as pd
 
-        return pd.DataFrame(self.columns()).set_index("sample")
+        frame = pd.DataFrame({"sample": sample_names(self.table), "prediction": self.labels})
+        if self.table.y is not None:
+            frame["label"] = [str(label) for label in self.table.y]
+        if self.proba is not None:
+            names = [f"probability of {label}" for label in self.classes]
+            frame[names] = self.proba
+        return frame.set_index("sample")
 
     def csv(self) -> str:
         """Write a line for each sample: its name, prediction, label if known, probabilities."""
-        columns = self.columns()
-        return csv_text(list(columns), zip(*columns.values()))
+        return frame_csv(self.frame().reset_index())
+
+
+def frame_csv(frame: Any) -> str:
+    """Write a data frame as CSV, missing values as empty cells."""
+    rows = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
+    return csv_text(list(frame.columns), rows)
 
 
 def predict_table(
