@@ -1,8 +1,9 @@
-"""Checks of parameters, in one wording: what it must be, and what it is."""
+"""Checks of parameters and packages, in one wording: what it must be, and what it is."""
 
 from __future__ import annotations
 
 import difflib
+import importlib
 import math
 import operator
 import sys
@@ -160,6 +161,16 @@ def find_columns(
         else:
             absent.append(item)
     return found, absent
+
+
+def need(module: str, extra: str) -> Any:
+    """Import an optional module, or name the extra that brings it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f'{module.partition(".")[0]} is needed here: pip install "sparsegsvp[{extra}]"'
+        ) from error
 
 
 def refuse_dask(X: Any) -> None:

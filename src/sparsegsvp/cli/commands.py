@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._threads import started_workers
+from .._validate import need
 from ..io.errors import InputError, suggestion
 from .options import COMMANDS, READING, command, command_line, flag, repeat_line
 from .screen import Screen
@@ -340,8 +341,6 @@ def app(
 
     Everything stays on this machine.
     """
-    from ..io.errors import need
-
     for package in ("starlette", "uvicorn"):
         need(package, "app")
     from .server import serve

@@ -27,7 +27,6 @@ _MODULES = {
 }
 # What other rooms of the package use.
 _INNER = {
-    "errors": ("need",),
     "files": ("prepare_output", "whole_folder", "write_atomic"),
     "formats": ("workbook",),
     "roles": ("guess_positive",),

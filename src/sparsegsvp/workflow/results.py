@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._notices import Notice
+from .._validate import need
 from ..evaluation import Comparison, EvaluationResult, ExternalValidation
 from ..evaluation.cache import Clock
 from ..io import (
@@ -24,7 +25,7 @@ from ..io import (
     workbook,
     write_atomic,
 )
-from ..io.errors import naming, need
+from ..io.errors import naming
 from ..report import checklist_markdown, draw_figures, render_comparison, render_page
 from .predict import frame_csv, predict_table, sample_names
 
