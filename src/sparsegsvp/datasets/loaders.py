@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args, overload
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,8 +64,6 @@ _AUTHORS_ORDER = """\
 _KNOWN_ORDER = 704124980
 Order = Literal["file", "authors"]
 
-#: What loaders give with return_X_y=True.
-Arrays = tuple[NDArray[np.floating[Any]], NDArray[np.int64]]
 Parts = tuple[NDArray[Any], NDArray[np.str_], NDArray[np.str_]]  # values, labels, column names
 
 
@@ -127,23 +125,12 @@ class Dataset:
         """The class of each sample by name."""
         return self.class_names[self.y]
 
-    @property
-    def class_counts(self) -> NDArray[np.int64]:
-        """The number of samples of each class, in the order of `class_names`."""
-        return np.bincount(self.y, minlength=len(self.class_names))
-
     def __repr__(self) -> str:
-        counts = ", ".join(
-            f"{name} {count}" for name, count in zip(self.class_names, self.class_counts)
-        )
+        counts = ", ".join(f"{c} {np.sum(self.y == k)}" for k, c in enumerate(self.class_names))
         return f"Dataset({self.X.shape[0]} samples x {self.X.shape[1]} features; {counts})"
 
 
-@overload
-def load_breast_cancer(*, return_X_y: Literal[False] = False) -> Dataset: ...
-@overload
-def load_breast_cancer(*, return_X_y: Literal[True]) -> Arrays: ...
-def load_breast_cancer(*, return_X_y: bool = False) -> Dataset | Arrays:
+def load_breast_cancer(*, return_X_y: bool = False) -> Any:
     """Load the breast cancer data of scikit-learn with benign = 0 and malignant = 1.
 
     Parameters
