@@ -17,7 +17,18 @@ import typer
 from .._threads import started_workers
 from .._validate import need
 from ..io.errors import InputError, suggestion
-from .options import COMMANDS, READING, command, command_line, flag, repeat_line
+from .options import (
+    COMMANDS,
+    OPTIONS,
+    READING,
+    ROLES,
+    command,
+    command_line,
+    flag,
+    reading_of,
+    repeat_line,
+    split_names,
+)  # fmt: skip
 from .screen import Screen
 
 if TYPE_CHECKING:
@@ -35,10 +46,7 @@ TablePath = Annotated[
 ModelPath = Annotated[
     Path, typer.Argument(metavar="MODEL", show_default=False, help="A model.skops file.")
 ]
-_OPENING = tuple(name for name in READING if name not in ("id", "collapse"))
-_ROLES = ("target", "positive", "group", "labels", "on")
-_LISTS = ("batch", "drop", "keep", "adjust")
-_ELSEWHERE = {*READING, *_ROLES, *_LISTS, "test", "out", "force", "dry_run", "rungs"}
+_ELSEWHERE = {*READING, *ROLES, "test", "out", "force", "dry_run", "rungs"}
 _ASKED = tuple(name for name in COMMANDS["select"] if name not in _ELSEWHERE)  # of select_panel
 
 
@@ -52,12 +60,8 @@ def _read(path: Path, given: Mapping[str, Any], screen: Screen) -> Table:
     from ..io import read_table
     from ..io.text import names_or_files
 
-    options = _chosen(given, (*_ROLES, *READING))
-    for name in _LISTS:
-        if given.get(name):
-            parts = [[text] if text.startswith("@") else text.split(",") for text in given[name]]
-            names = [part.strip() for texts in parts for part in texts if part.strip()]
-            options[name] = names_or_files(names)
+    options = reading_of(given)
+    options |= {n: names_or_files(names) for n, names in options.items() if OPTIONS[n].many}
     with screen.stage(f"reading {path.name}"):
         table = read_table(path, **options)
     table = table.without_notice("raw") if given.get("log2") else table
@@ -71,7 +75,7 @@ def _ask_for_target(name: str, path: Path, given: Mapping[str, Any], screen: Scr
     from .preview import find_targets
 
     with screen.stage(f"reading {path.name}"):
-        candidates = find_targets(path, **_chosen(given, (*_OPENING, "labels", "on")))
+        candidates = find_targets(path, **_chosen(given, (*READING, "labels", "on")))
     asked = _chosen(given, COMMANDS[name])
     words = [
         shlex.join(["sparsegsvp", *command_line(name, [path], {**asked, "target": c.name})])
@@ -271,13 +275,12 @@ def compare(
             _ask_for_target("compare", table, given, screen)
         repeat = repeat_line("compare", [table], _chosen(given, COMMANDS["compare"]))
         sizes = _sizes(given["sizes"])
-        methods = [name for part in given["methods"] or () for name in part.split(",")]
         with results_folder(given["out"], ComparedMethods, force=given["force"]) as folder:
             data = _read(table, given, screen)
             asked = ("log2", "floor", "folds", "repeats", "random_state", "n_jobs", "cache")
             result = compare_table(
                 data,
-                methods=methods,
+                methods=split_names(given["methods"] or ()),
                 sizes=sizes,
                 command=repeat,
                 progress=screen.progress,
@@ -332,10 +335,6 @@ def app(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
     ] = True,
-    memory: Annotated[
-        float | None,
-        typer.Option(metavar="GB", help="Memory that a run may use; by default all there is."),
-    ] = None,
 ) -> None:
     """Open a page in the browser: drop a table, look at it, run select, read the report.
 
@@ -355,5 +354,4 @@ def app(
 
             webbrowser.open(address)
 
-    most = None if memory is None else int(memory * 2**30)
-    serve(folder.resolve(), port=port, memory=most, announce=announce)
+    serve(folder.resolve(), port=port, announce=announce)

@@ -170,6 +170,7 @@ OPTIONS = {
 }  # fmt: skip
 READING = ("sheet", "na", "id", "transpose", "separator", "decimal", "thousands", "encoding",
             "layer", "collapse")  # fmt: skip
+ROLES = ("target", "positive", "group", "batch", "adjust", "labels", "on", "drop", "keep")
 _TABLE = ("labels", "drop", "log2", "floor", "keep", "on", *READING)
 _RUNNING = ("out", "force", "random_state", "n_jobs")
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -183,6 +184,18 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "demo": ("fast", *_RUNNING),
     "app": (),
 }  # fmt: skip
+
+
+def reading_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is given of `read_table`'s parameters, lists of names taken apart."""
+    chosen = {name: given[name] for name in (*ROLES, *READING) if given.get(name) is not None}
+    return {n: split_names(v) if OPTIONS[n].many else v for n, v in chosen.items()}
+
+
+def split_names(texts: Iterable[str]) -> list[str]:
+    """Take names with commas between them apart; a file of names stays one."""
+    parts = [part for text in texts for part in ([text] if text[:1] == "@" else text.split(","))]
+    return [part.strip() for part in parts if part.strip()]
 
 
 def options_of(command: str) -> list[Option]:

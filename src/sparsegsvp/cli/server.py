@@ -183,11 +183,10 @@ async def _asked(request: Request) -> tuple[dict[str, Any], str]:
         raise InputError("the request is not of this page", remedy="reload the page") from None
 
 
-def serve(folder: Path, *, port: int, memory: int | None, announce: Callable[[str], None]) -> None:
+def serve(folder: Path, *, port: int, announce: Callable[[str], None]) -> None:
     """Serve the page at a port (0 takes a free one) until Ctrl-C.
 
-    ``memory`` is how many bytes a run may use; ``announce`` is called with the address, token
-    included, as soon as it answers.
+    ``announce`` is called with the address, token included, as soon as it answers.
     """
     try:
         listener = socket.create_server(("127.0.0.1", port))
@@ -196,7 +195,7 @@ def serve(folder: Path, *, port: int, memory: int | None, announce: Callable[[st
             f"port {port} is taken ({error.strerror})", remedy="choose another, or 0 for a free one"
         ) from error
     port = listener.getsockname()[1]
-    token, runs = secrets.token_urlsafe(24), Runs(folder, memory=memory)
+    token, runs = secrets.token_urlsafe(24), Runs(folder)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
