@@ -67,24 +67,6 @@ Order = Literal["file", "authors"]
 Parts = tuple[NDArray[Any], NDArray[np.str_], NDArray[np.str_]]  # values, labels, column names
 
 
-def data_folder() -> Path | None:
-    """Return the folder of external data that ``SPARSEGSVP_DATA`` names.
-
-    Returns
-    -------
-    Path or None
-        None where the environment variable is not set, or set but empty.
-
-    Examples
-    --------
-    >>> from sparsegsvp.datasets import data_folder
-    >>> data_folder()  # doctest: +SKIP
-    PosixPath('data')
-    """
-    folder = os.environ.get(DATA_VARIABLE)
-    return Path(folder) if folder else None
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """A table of samples and features with class labels.
@@ -216,19 +198,15 @@ def _fingerprint(X: NDArray[Any]) -> int:
 
 
 def _locate(path: str | os.PathLike[str] | None) -> Path:
-    path = data_folder() if path is None else path
-    if path is None:
+    path = path or os.environ.get(DATA_VARIABLE)
+    if not path:
         raise FileNotFoundError(f"path is not given and {DATA_VARIABLE} is not set. {_SOURCE}")
     place = Path(path)
-    if not place.is_dir():
-        files, problem = [place], f"No such file: {place}"
-    else:
-        files = [place / name for name in _FILE_NAMES]
-        problem = f"No ovarian data in the folder {place}"
-    for file in files:
+    for file in [place / name for name in _FILE_NAMES] if place.is_dir() else [place]:
         if file.is_file():
             return file
-    raise FileNotFoundError(f"{problem}. {_SOURCE}")
+    problem = "No ovarian data in the folder" if place.is_dir() else "No such file:"
+    raise FileNotFoundError(f"{problem} {place}. {_SOURCE}")
 
 
 def _read_npz(file: Path) -> Parts:
