@@ -151,13 +151,12 @@ def dot_plot_frames(markers: Any) -> tuple[Any, Any]:
     >>> float(size.loc["B", "CD19"])
     0.9
     """
-    by_gene = markers.set_index("gene")
-    frames = []
-    for kind in ("mean_", "fraction_"):
-        part = by_gene[[name for name in by_gene if str(name).startswith(kind)]].T
-        part.index = [str(name).removeprefix(kind) for name in part.index]
-        frames.append(part)
-    return frames[0], frames[1]
+    columns = markers.set_index("gene")
+    mean, fraction = (
+        columns.filter(regex=f"^{kind}").rename(columns=lambda name: name.partition("_")[2]).T
+        for kind in ("mean_", "fraction_")
+    )
+    return mean, fraction
 
 
 def _column(adata: Any, name: str, argument: str) -> Any:
