@@ -239,34 +239,8 @@ def predict(
             screen.show_cohort(describe_cohort(cohort, source=data.source), aside=out is None)
 
 
-def _list_methods(wanted: bool) -> None:
-    """Print the methods of compare, a line each, before a table is asked for."""
-    if not wanted:
-        return
-    from ..evaluation import method_names
-
-    lines = method_names()
-    width = max(map(len, lines))
-    for name, line in lines.items():
-        print(f"{name:{width}}  {line}")
-    raise typer.Exit
-
-
 @command("compare", out=Path("sparsegsvp-comparison"))
-def compare(
-    table: TablePath,
-    listing: Annotated[
-        bool,
-        typer.Option(
-            "--list",
-            help="Show the methods there are, and stop.",
-            is_eager=True,
-            callback=_list_methods,
-            show_default=False,
-        ),
-    ] = False,
-    **given: Any,
-) -> None:
+def compare(table: TablePath, **given: Any) -> None:
     """Compare methods of feature selection at equal panel sizes, on the same folds."""
     from ..workflow import ComparedMethods, compare_table, results_folder
 

@@ -140,8 +140,9 @@ OPTIONS = {
                metavar="N", flags=("--seed",)),
         Option("n_jobs", "", "Processes; -1 for one per core. Changes no result.", RUN, int,
                default=-1, metavar="N", flags=("--jobs", "-j")),
-        Option("methods", "Methods", "Only these methods, with commas between them.", EVERYDAY,
-               many=True, metavar="NAMES", flags=("--method", "-m")),
+        Option("methods", "Methods", "Only these methods, with commas between them; a wrong "
+               "name is answered with all there are.", EVERYDAY, many=True,
+               metavar="NAMES", flags=("--method", "-m")),
         Option("sizes", "Panel sizes", "Panel sizes, with commas between them.", EVERYDAY,
                default="2,4,8,16,32", metavar="SIZES"),
         Option("cache", "", "A file that keeps what is finished, for a run that is interrupted.",
