@@ -38,10 +38,8 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
 
         loader = {"breast": "load_breast_cancer"}.get(name, f"load_{name}")
         return getattr(datasets, loader)(return_X_y=True)
-    from sparsegsvp.datasets import data_folder
-
-    folder = data_folder()
-    if folder is None or not (folder / _FILES[name]).exists():
+    folder = Path(os.environ.get("SPARSEGSVP_DATA", ""))
+    if not (folder / _FILES[name]).exists():
         raise SystemExit(f"{_FILES[name]} not found: set SPARSEGSVP_DATA to the folder that has it")
     with np.load(folder / _FILES[name], allow_pickle=False) as file:
         X, y = file["X"], np.unique(file["y"], return_inverse=True)[1]

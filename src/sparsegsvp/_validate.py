@@ -1,8 +1,9 @@
-"""Checks of parameters, in one wording: what it must be, and what it is."""
+"""Checks of parameters and packages, in one wording: what it must be, and what it is."""
 
 from __future__ import annotations
 
 import difflib
+import importlib
 import math
 import operator
 import sys
@@ -44,18 +45,18 @@ def check_real(
         ...
     ValueError: q must be a number above 0 and at most 1, got 2
     """
-    good = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
     bounds = {"above": above, "of at least": least, "below": below, "at most": most}
-    return float(_bounded(name, "a number", value, float(value) if good else None, bounds))
+    _check_bounds(name, value, "a number", isinstance(value, Real) and math.isfinite(value), bounds)
+    return float(value)
 
 
 def check_integer(
     name: str, value: Any, *, least: int | None = None, most: int | None = None
 ) -> int:
     """Return an integer within bounds (both included), or raise ValueError."""
-    good = isinstance(value, Integral) and not isinstance(value, bool)
     bounds: dict[str, float | None] = {"of at least": least, "at most": most}
-    return int(_bounded(name, "an integer", value, int(value) if good else None, bounds))
+    _check_bounds(name, value, "an integer", isinstance(value, Integral), bounds)
+    return int(value)
 
 
 _HOLDS = {
@@ -66,17 +67,15 @@ _HOLDS = {
 }
 
 
-def _bounded(
-    name: str, kind: str, value: Any, number: float | None, bounds: Mapping[str, float | None]
-) -> float:
-    """Return the number that a value is, if it is one and within bounds, known by their words."""
-    for words, bound in bounds.items():
-        if number is None or (bound is not None and not _HOLDS[words](number, bound)):
-            given = [f"{words} {bound:g}" for words, bound in bounds.items() if bound is not None]
-            what = f"{kind} {' and '.join(given)}".strip()
-            raise ValueError(f"{name} must be {what}, got {value!r}")
-    assert number is not None
-    return number
+def _check_bounds(
+    name: str, value: Any, kind: str, right: bool, bounds: Mapping[str, float | None]
+) -> None:
+    """Raise ValueError unless a value is of the right kind and within bounds, by their words."""
+    given = {words: bound for words, bound in bounds.items() if bound is not None}
+    right = right and not isinstance(value, bool)
+    if not right or not all(_HOLDS[words](value, bound) for words, bound in given.items()):
+        limits = " and ".join(f"{words} {bound:g}" for words, bound in given.items())
+        raise ValueError(f"{name} must be {f'{kind} {limits}'.strip()}, got {value!r}")
 
 
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
@@ -160,6 +159,16 @@ def find_columns(
         else:
             absent.append(item)
     return found, absent
+
+
+def need(module: str, extra: str) -> Any:
+    """Import an optional module, or name the extra that brings it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f'{module.partition(".")[0]} is needed here: pip install "sparsegsvp[{extra}]"'
+        ) from error
 
 
 def refuse_dask(X: Any) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ._validate import need
 from .estimators import find_elbow
 
 __all__ = ["elbow", "history", "ladder"]
@@ -27,11 +28,7 @@ __all__ = ["elbow", "history", "ladder"]
 def _axes(ax: Any) -> Any:
     if ax is not None:
         return ax
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise ImportError('plots need matplotlib: pip install "sparsegsvp[report]"') from error
-    return pyplot.subplots(layout="constrained")[1]
+    return need("matplotlib.pyplot", "report").subplots(layout="constrained")[1]
 
 
 def ladder(result: Any, *, score: str = "balanced_accuracy", ax: Any = None) -> Any:

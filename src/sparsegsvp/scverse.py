@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._typing import Float64Array, IntArray
-from ._validate import check_integer, warn_caller
+from ._validate import check_integer, need, warn_caller
 from .estimators import GSVPSVM
 from .linalg.rows import Rows
 
@@ -84,15 +84,10 @@ def select_markers(
     >>> int(adata.var["gsvp_markers"].sum())
     2
     """
-    try:
-        import anndata
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError(
-            'select_markers needs anndata: pip install "sparsegsvp[omics]"'
-        ) from error
-    if not isinstance(adata, anndata.AnnData):
+    if not isinstance(adata, need("anndata", "omics").AnnData):
         raise ValueError(f"adata must be an AnnData, got {type(adata).__name__}")
+    import pandas as pd  # which anndata brings
+
     check_integer("n_genes", n_genes, least=1)
     labels = _column(adata, groupby, "groupby")
     X = _values(adata, layer)
@@ -156,13 +151,12 @@ def dot_plot_frames(markers: Any) -> tuple[Any, Any]:
     >>> float(size.loc["B", "CD19"])
     0.9
     """
-    by_gene = markers.set_index("gene")
-    frames = []
-    for kind in ("mean_", "fraction_"):
-        part = by_gene[[name for name in by_gene if str(name).startswith(kind)]].T
-        part.index = [str(name).removeprefix(kind) for name in part.index]
-        frames.append(part)
-    return frames[0], frames[1]
+    columns = markers.set_index("gene")
+    mean, fraction = (
+        columns.filter(regex=f"^{kind}").rename(columns=lambda name: name.partition("_")[2]).T
+        for kind in ("mean_", "fraction_")
+    )
+    return mean, fraction
 
 
 def _column(adata: Any, name: str, argument: str) -> Any:
@@ -189,12 +183,7 @@ def _values(adata: Any, layer: str | None) -> Any:
             "adata is a view of a backed AnnData, which can hold no results: call "
             "adata.to_memory(), or leave cells out by an empty type"
         )
-    try:
-        import dask.array  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            'a backed AnnData is read through Dask: pip install "sparsegsvp[dask]"'
-        ) from error
+    need("dask.array", "dask")
     from anndata.experimental import read_elem_lazy
 
     return read_elem_lazy(adata.file["X"])

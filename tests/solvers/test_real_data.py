@@ -1,10 +1,12 @@
 """One answer from any start and by any way, on real data."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from sparsegsvp import sparse_gsvp, sparse_gsvp_path
-from sparsegsvp.datasets import data_folder
 from sparsegsvp.solvers import newton
 
 FILES = {
@@ -15,8 +17,8 @@ FILES = {
 
 
 def _load(name):
-    folder = data_folder()
-    if folder is None or not (folder / FILES[name]).exists():
+    folder = Path(os.environ.get("SPARSEGSVP_DATA", ""))
+    if not (folder / FILES[name]).exists():
         pytest.skip("set SPARSEGSVP_DATA to the folder of the microarrays")
     with np.load(folder / FILES[name]) as arrays:
         X, y = np.log2(np.maximum(arrays["X"], 16)).astype(np.float64), arrays["y"]

@@ -15,8 +15,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._threads import started_workers
+from .._validate import need
 from ..io.errors import InputError, suggestion
-from .options import COMMANDS, READING, command, command_line, flag, repeat_line
+from .options import (
+    COMMANDS,
+    READING,
+    ROLES,
+    command,
+    command_line,
+    flag,
+    reading_of,
+    repeat_line,
+    split_names,
+)  # fmt: skip
 from .screen import Screen
 
 if TYPE_CHECKING:
@@ -34,10 +45,7 @@ TablePath = Annotated[
 ModelPath = Annotated[
     Path, typer.Argument(metavar="MODEL", show_default=False, help="A model.skops file.")
 ]
-_OPENING = tuple(name for name in READING if name not in ("id", "collapse"))
-_ROLES = ("target", "positive", "group", "labels", "on")
-_LISTS = ("batch", "drop", "keep", "adjust")
-_ELSEWHERE = {*READING, *_ROLES, *_LISTS, "test", "out", "force", "dry_run", "rungs"}
+_ELSEWHERE = {*READING, *ROLES, "test", "out", "force", "dry_run", "rungs"}
 _ASKED = tuple(name for name in COMMANDS["select"] if name not in _ELSEWHERE)  # of select_panel
 
 
@@ -50,7 +58,7 @@ def _read(path: Path, given: Mapping[str, Any], screen: Screen) -> Table:
     """Read a table, and show what was read and what its columns are for."""
     from ..io import read_table
 
-    options = _chosen(given, (*_ROLES, *_LISTS, *READING))
+    options = reading_of(given)
     with screen.stage(f"reading {path.name}"):
         table = read_table(path, **options)
     table = table.without_notice("raw") if given.get("log2") else table
@@ -64,7 +72,7 @@ def _ask_for_target(name: str, path: Path, given: Mapping[str, Any], screen: Scr
     from .preview import find_targets
 
     with screen.stage(f"reading {path.name}"):
-        candidates = find_targets(path, **_chosen(given, (*_OPENING, "labels", "on")))
+        candidates = find_targets(path, **_chosen(given, (*READING, "labels", "on")))
     asked = _chosen(given, COMMANDS[name])
     words = [
         shlex.join(["sparsegsvp", *command_line(name, [path], {**asked, "target": c.name})])
@@ -230,34 +238,8 @@ def predict(
             screen.show_cohort(describe_cohort(cohort, source=data.source), aside=out is None)
 
 
-def _list_methods(wanted: bool) -> None:
-    """Print the methods of compare, a line each, before a table is asked for."""
-    if not wanted:
-        return
-    from ..evaluation import method_names
-
-    lines = method_names()
-    width = max(map(len, lines))
-    for name, line in lines.items():
-        print(f"{name:{width}}  {line}")
-    raise typer.Exit
-
-
 @command("compare", out=Path("sparsegsvp-comparison"))
-def compare(
-    table: TablePath,
-    listing: Annotated[
-        bool,
-        typer.Option(
-            "--list",
-            help="Show the methods there are, and stop.",
-            is_eager=True,
-            callback=_list_methods,
-            show_default=False,
-        ),
-    ] = False,
-    **given: Any,
-) -> None:
+def compare(table: TablePath, **given: Any) -> None:
     """Compare methods of feature selection at equal panel sizes, on the same folds."""
     from ..workflow import ComparedMethods, compare_table, results_folder
 
@@ -266,13 +248,12 @@ def compare(
             _ask_for_target("compare", table, given, screen)
         repeat = repeat_line("compare", [table], _chosen(given, COMMANDS["compare"]))
         sizes = _sizes(given["sizes"])
-        methods = [name for part in given["methods"] or () for name in part.split(",")]
         with results_folder(given["out"], ComparedMethods, force=given["force"]) as folder:
             data = _read(table, given, screen)
             asked = ("log2", "floor", "folds", "repeats", "random_state", "n_jobs", "cache")
             result = compare_table(
                 data,
-                methods=methods,
+                methods=split_names(given["methods"] or ()),
                 sizes=sizes,
                 command=repeat,
                 progress=screen.progress,
@@ -327,17 +308,11 @@ def app(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
     ] = True,
-    memory: Annotated[
-        float | None,
-        typer.Option(metavar="GB", help="Memory that a run may use; by default all there is."),
-    ] = None,
 ) -> None:
     """Open a page in the browser: drop a table, look at it, run select, read the report.
 
     Everything stays on this machine.
     """
-    from ..io.errors import need
-
     for package in ("starlette", "uvicorn"):
         need(package, "app")
     from .server import serve
@@ -352,5 +327,4 @@ def app(
 
             webbrowser.open(address)
 
-    most = None if memory is None else int(memory * 2**30)
-    serve(folder.resolve(), port=port, memory=most, announce=announce)
+    serve(folder.resolve(), port=port, announce=announce)

@@ -139,8 +139,9 @@ OPTIONS = {
                metavar="N", flags=("--seed",)),
         Option("n_jobs", "", "Processes; -1 for one per core. Changes no result.", RUN, int,
                default=-1, metavar="N", flags=("--jobs", "-j")),
-        Option("methods", "Methods", "Only these methods, with commas between them.", EVERYDAY,
-               many=True, metavar="NAMES", flags=("--method", "-m")),
+        Option("methods", "Methods", "Only these methods, with commas between them; a wrong "
+               "name is answered with all there are.", EVERYDAY, many=True,
+               metavar="NAMES", flags=("--method", "-m")),
         Option("sizes", "Panel sizes", "Panel sizes, with commas between them.", EVERYDAY,
                default="2,4,8,16,32", metavar="SIZES"),
         Option("cache", "", "A file that keeps what is finished, for a run that is interrupted.",
@@ -169,6 +170,7 @@ OPTIONS = {
 }  # fmt: skip
 READING = ("sheet", "na", "id", "transpose", "separator", "decimal", "thousands", "encoding",
             "layer", "collapse")  # fmt: skip
+ROLES = ("target", "positive", "group", "batch", "adjust", "labels", "on", "drop", "keep")
 _TABLE = ("labels", "drop", "log2", "floor", "keep", "on", *READING)
 _RUNNING = ("out", "force", "random_state", "n_jobs")
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -182,6 +184,16 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "demo": ("fast", *_RUNNING),
     "app": (),
 }  # fmt: skip
+
+
+def reading_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is given of `read_table`'s parameters."""
+    return {name: given[name] for name in (*ROLES, *READING) if given.get(name) is not None}
+
+
+def split_names(texts: Iterable[str]) -> list[str]:
+    """Take names with commas between them apart."""
+    return [part.strip() for text in texts for part in text.split(",") if part.strip()]
 
 
 def options_of(command: str) -> list[Option]:

@@ -27,7 +27,7 @@ from typing import Any
 
 from ..io.errors import InputError, quote
 from ..io.files import write_atomic
-from .options import COMMANDS, FILES, OPTIONS, command_words, explain
+from .options import COMMANDS, FILES, command_words, explain, reading_of
 
 #: How careful an estimate is: what each level sets where nothing else is chosen.
 CARE: dict[str, dict[str, Any]] = {
@@ -35,11 +35,6 @@ CARE: dict[str, dict[str, Any]] = {
     "usual": {},
     "paper": {"repeats": 10, "permutations": 999},
 }
-# What a preview of the table does not depend on.
-_NOT_READ = {
-    "n_features", "must", "ban", "fast", "prevalence", "panel", "floor", "folds", "repeats",
-    "permutations", "random_state",
-}  # fmt: skip
 _ID = re.compile(r"\d{8}-\d{6}-[a-z0-9]{4}")
 _OURS = ("run.json", "report", "progress.", "predictions-")
 _PREDICTING = 300.0  # seconds
@@ -94,10 +89,10 @@ class Run:
 
 
 class Runs:
-    """All runs of a folder, bounded in the bytes of a command's memory and of an upload."""
+    """All runs of a folder, with a bound on the bytes of an upload."""
 
-    def __init__(self, folder: Path, *, memory: int | None = None, largest: int = 4 << 30) -> None:
-        self.folder, self.memory, self.largest = folder, memory, largest
+    def __init__(self, folder: Path, *, largest: int = 4 << 30) -> None:
+        self.folder, self.largest = folder, largest
         folder.mkdir(parents=True, exist_ok=True)
         self._runs: dict[str, Run] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -191,7 +186,7 @@ class Runs:
         """
         self._choose(run, choices, care)
         run.looks += 1
-        mine, options = run.looks, _reading(choices)
+        mine, options = run.looks, reading_of(choices) | {"log2": choices.get("log2", False)}
         if "labels" in run.record["files"]:
             options["labels"] = str(run.folder / run.record["files"]["labels"])
         if run.seen is None or run.seen[0] != options:
@@ -209,7 +204,7 @@ class Runs:
 
         answer: dict[str, Any] = {"columns": [], "candidates": [], "table": None, "notices": []}
         try:
-            answer |= preview_table(run.folder / run.record["file"], memory=self.memory, **options)
+            answer |= preview_table(run.folder / run.record["file"], **options)
             if "error" in answer:
                 what, where, remedy = answer["error"]
                 raise InputError(what, where=where, remedy=remedy)
@@ -294,21 +289,12 @@ class Runs:
             task.cancel()
 
     async def _start(self, run: Run, words: Sequence[str]) -> Process:
-        def bound() -> None:
-            """In the new process: bound its memory, and let it end with the server."""
-            import resource
-
-            if self.memory is not None:
-                resource.setrlimit(resource.RLIMIT_AS, (self.memory, self.memory))
-            if sys.platform == "linux":
-                ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGTERM)
-
         pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
         return await asyncio.create_subprocess_exec(
             sys.executable, "-m", "sparsegsvp.cli", *words, cwd=run.folder,
             stdin=none, stdout=none, stderr=pipe, start_new_session=True,
             env={**os.environ, "SPARSEGSVP_PROGRESS": "progress.jsonl"},
-            preexec_fn=bound if os.name == "posix" else None,
+            preexec_fn=_end_with_server if sys.platform == "linux" else None,
         )  # fmt: skip
 
 
@@ -318,15 +304,6 @@ def safe_name(name: str) -> str:
     kept = "".join(c if c.isalnum() or c in "._- " else "_" for c in last).strip(" .-_")
     stem, dot, suffix = kept.rpartition(".")
     return (f"{stem[:40]}{dot}{suffix[:15]}" if dot else kept[:50]) or "table"
-
-
-def _reading(choices: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a preview of the table depends on, as `read_table` takes it."""
-    given = {name: value for name, value in choices.items() if name not in _NOT_READ}
-    for name, value in given.items():
-        if OPTIONS[name].many:
-            given[name] = [part.strip() for text in value for part in text.split(",")]
-    return given
 
 
 def _summary(folder: Path) -> dict[str, Any]:
@@ -349,6 +326,11 @@ def _complaint(err: bytes, process: Process) -> str:
         return f"its process was ended ({name}), perhaps for want of memory; nothing was written"
     _, ours, last = err.decode("utf-8", "replace").strip().rpartition("sparsegsvp: ")
     return last if ours else f"this is a fault of sparsegsvp, or of the memory ({last[-200:]})"
+
+
+def _end_with_server() -> None:
+    """In a new process: let it end when the server does."""
+    ctypes.CDLL(None).prctl(_END_WITH_PARENT, signal.SIGTERM)
 
 
 def _end(process: Process, number: int = signal.SIGTERM) -> None:

@@ -18,6 +18,7 @@ from rich.progress import Progress, TaskID
 from rich.table import Table as Grid
 from rich.text import Text
 
+from .._validate import first_few
 from ..io.errors import naming, one_line, spelled
 from .options import flag
 
@@ -128,11 +129,10 @@ class Screen:
     def show_candidates(self, candidates: Sequence[Candidate], commands: Sequence[str]) -> None:
         """Show the columns that may hold the classes, their values, and the command for each."""
         for candidate, command in zip(candidates[:_NAMED], commands):
-            counts = [f"{label} {n}" for label, n in candidate.counts.items()]
-            more = [] if len(counts) <= _NAMED else [f"and {len(counts) - _NAMED} more"]
+            counts = first_few((f"{label} {n}" for label, n in candidate.counts.items()), _NAMED)
             best = ", most likely" if candidate.proposed else ""
             where = "row" if candidate.in_row else "column"
-            self.say(f"{where} '{candidate.name}' ({', '.join(counts[:_NAMED] + more)}){best}:")
+            self.say(f"{where} '{candidate.name}' ({counts}){best}:")
             self.say(f"  {self.as_called(command)}", style="bold")
 
     def show_table(self, table: Table) -> None:
@@ -154,9 +154,7 @@ class Screen:
         lines = table.role_lines()
         for line in lines:
             names = [one_line(name) or "(names of rows)" for name in line["columns"]]
-            shown = ", ".join(names[:_NAMED])
-            if len(names) > _NAMED:
-                shown += f" and {len(names) - _NAMED} more"
+            shown = first_few(names, _NAMED)
             out = line["role"] in _LEFT_OUT
             why = f"{line['reason']}: left out" if out else line["reason"]
             cells = Text(shown or f"{line['count']:,} columns"), Text(one_line(why))
@@ -206,14 +204,13 @@ class Screen:
         for title in ("feature", "higher in", "chosen again", "by chance", "stand-ins"):
             grid.add_column(title, overflow="fold")
         for row in panel[:_SHOWN]:
-            names = [s["feature"] for s in row["stand_ins"]]
-            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            stand_ins = first_few((s["feature"] for s in row["stand_ins"]), 3)
             again, chance = (
                 "" if row[name] is None else f"{row[name]:.0%}"
                 for name in ("with_stand_ins", "noise")
             )
-            cells = (row["feature"], row["higher_in"] or "", again, chance)
-            grid.add_row(*(Text(one_line(c)) for c in (*cells, ", ".join(names[:3]) + more)))
+            cells = (row["feature"], row["higher_in"] or "", again, chance, stand_ins)
+            grid.add_row(*(Text(one_line(cell)) for cell in cells))
         self.say()
         self.out.print(grid)
         if len(panel) > _SHOWN:

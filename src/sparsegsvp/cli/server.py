@@ -16,8 +16,6 @@ import socket
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from http.cookies import SimpleCookie
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +37,7 @@ _POLICY = (
 )
 # The report has a policy of its own inside; this one takes its origin away.
 _REPORT_POLICY = "sandbox allow-scripts allow-downloads allow-popups; frame-ancestors 'self'"
-_FILES = {"index.html": "text/html", "app.css": "text/css", "app.js": "text/javascript"}
+_STATIC = Path(__file__).with_name("static")
 _MOST_JSON = 1 << 22  # bytes of a request that is no file
 
 Handler = Callable[[Request], Any]
@@ -72,9 +70,7 @@ class Guard:
             response = RedirectResponse("/", 303)
             response.set_cookie(self.cookie, self.token, httponly=True, samesite="strict")
             return response
-        jar: SimpleCookie = SimpleCookie(request.headers.get("cookie", ""))
-        kept = jar[self.cookie].value if self.cookie in jar else ""
-        if hmac.compare_digest(kept.encode(), self.token.encode()):
+        if hmac.compare_digest(request.cookies.get(self.cookie, "").encode(), self.token.encode()):
             return None
         return Response("Open the address that sparsegsvp app has printed, with its token.", 403)
 
@@ -167,10 +163,9 @@ def _file(request: Request) -> Response:
         from ..report.charts import palette_css
 
         return _headed(Response(palette_css(), media_type="text/css"))
-    if name not in _FILES:
+    if name not in ("index.html", "app.css", "app.js"):
         return Response("There is nothing here.", 404)
-    text = resources.files(__package__).joinpath(f"static/{name}").read_text(encoding="utf-8")
-    return _headed(Response(text, media_type=_FILES[name]))
+    return _headed(FileResponse(_STATIC / name))
 
 
 async def _asked(request: Request) -> tuple[dict[str, Any], str]:
@@ -188,24 +183,19 @@ async def _asked(request: Request) -> tuple[dict[str, Any], str]:
         raise InputError("the request is not of this page", remedy="reload the page") from None
 
 
-def serve(folder: Path, *, port: int, memory: int | None, announce: Callable[[str], None]) -> None:
+def serve(folder: Path, *, port: int, announce: Callable[[str], None]) -> None:
     """Serve the page at a port (0 takes a free one) until Ctrl-C.
 
-    ``memory`` is how many bytes a run may use; ``announce`` is called with the address, token
-    included, as soon as it answers.
+    ``announce`` is called with the address, token included, as soon as it answers.
     """
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind(("127.0.0.1", port))
+        listener = socket.create_server(("127.0.0.1", port))
     except OSError as error:
-        listener.close()
         raise InputError(
             f"port {port} is taken ({error.strerror})", remedy="choose another, or 0 for a free one"
         ) from error
-    listener.listen(64)
     port = listener.getsockname()[1]
-    token, runs = secrets.token_urlsafe(24), Runs(folder, memory=memory)
+    token, runs = secrets.token_urlsafe(24), Runs(folder)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:

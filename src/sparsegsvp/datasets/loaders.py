@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args, overload
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,27 +64,7 @@ _AUTHORS_ORDER = """\
 _KNOWN_ORDER = 704124980
 Order = Literal["file", "authors"]
 
-#: What loaders give with return_X_y=True.
-Arrays = tuple[NDArray[np.floating[Any]], NDArray[np.int64]]
 Parts = tuple[NDArray[Any], NDArray[np.str_], NDArray[np.str_]]  # values, labels, column names
-
-
-def data_folder() -> Path | None:
-    """Return the folder of external data that ``SPARSEGSVP_DATA`` names.
-
-    Returns
-    -------
-    Path or None
-        None where the environment variable is not set, or set but empty.
-
-    Examples
-    --------
-    >>> from sparsegsvp.datasets import data_folder
-    >>> data_folder()  # doctest: +SKIP
-    PosixPath('data')
-    """
-    folder = os.environ.get(DATA_VARIABLE)
-    return Path(folder) if folder else None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,23 +107,12 @@ class Dataset:
         """The class of each sample by name."""
         return self.class_names[self.y]
 
-    @property
-    def class_counts(self) -> NDArray[np.int64]:
-        """The number of samples of each class, in the order of `class_names`."""
-        return np.bincount(self.y, minlength=len(self.class_names))
-
     def __repr__(self) -> str:
-        counts = ", ".join(
-            f"{name} {count}" for name, count in zip(self.class_names, self.class_counts)
-        )
+        counts = ", ".join(f"{c} {np.sum(self.y == k)}" for k, c in enumerate(self.class_names))
         return f"Dataset({self.X.shape[0]} samples x {self.X.shape[1]} features; {counts})"
 
 
-@overload
-def load_breast_cancer(*, return_X_y: Literal[False] = False) -> Dataset: ...
-@overload
-def load_breast_cancer(*, return_X_y: Literal[True]) -> Arrays: ...
-def load_breast_cancer(*, return_X_y: bool = False) -> Dataset | Arrays:
+def load_breast_cancer(*, return_X_y: bool = False) -> Any:
     """Load the breast cancer data of scikit-learn with benign = 0 and malignant = 1.
 
     Parameters
@@ -229,19 +198,15 @@ def _fingerprint(X: NDArray[Any]) -> int:
 
 
 def _locate(path: str | os.PathLike[str] | None) -> Path:
-    path = data_folder() if path is None else path
-    if path is None:
+    path = path or os.environ.get(DATA_VARIABLE)
+    if not path:
         raise FileNotFoundError(f"path is not given and {DATA_VARIABLE} is not set. {_SOURCE}")
     place = Path(path)
-    if not place.is_dir():
-        files, problem = [place], f"No such file: {place}"
-    else:
-        files = [place / name for name in _FILE_NAMES]
-        problem = f"No ovarian data in the folder {place}"
-    for file in files:
+    for file in [place / name for name in _FILE_NAMES] if place.is_dir() else [place]:
         if file.is_file():
             return file
-    raise FileNotFoundError(f"{problem}. {_SOURCE}")
+    problem = "No ovarian data in the folder" if place.is_dir() else "No such file:"
+    raise FileNotFoundError(f"{problem} {place}. {_SOURCE}")
 
 
 def _read_npz(file: Path) -> Parts:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.signal import lfilter
 from sklearn.utils import check_random_state
@@ -30,7 +30,6 @@ def make_planted(
     correlation: float = 0.0,
     n_classes: int = 2,
     weights: Sequence[float] | None = None,
-    dtype: DTypeLike = np.float64,
     random_state: int | np.random.RandomState | None = 0,
     return_X_y: bool = False,
 ) -> Any:
@@ -55,7 +54,6 @@ def make_planted(
     weights : sequence of float, optional
         Relative class sizes, one per class; even classes by default. Counts that sum to
         `n_samples` are met exactly.
-    dtype : float32 or float64, default=float64
     random_state : int, RandomState or None, default=0
     return_X_y : bool, default=False
         Return only the pair ``(X, y)``.
@@ -79,22 +77,18 @@ def make_planted(
     check_integer("n_informative", n_informative, least=0, most=n_features)
     check_real("correlation", correlation, least=0, below=1)
     check_real("effect", effect)
-    dtype = np.dtype(dtype)
-    if dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise ValueError(f"dtype must be float32 or float64, got {dtype}.")
 
     rng = check_random_state(random_state)
     y = rng.permutation(np.repeat(np.arange(n_classes, dtype=np.int64), sizes))
     support = np.sort(rng.permutation(n_features)[:n_informative]).astype(np.int64)
     signs = rng.choice([-1.0, 1.0], size=n_informative)
-    X = rng.standard_normal((n_samples, n_features)).astype(dtype, copy=False)
+    X = rng.standard_normal((n_samples, n_features))
     if correlation > 0.0:
         # x_f = c x_{f-1} + sqrt(1 - c^2) e_f keeps variance 1 when it starts at x_0 = e_0.
         X[:, 1:] *= np.sqrt(1.0 - correlation**2)
-        X = lfilter(np.ones(1, dtype), np.array([1.0, -correlation], dtype), X, axis=1)
-        X = X.astype(dtype, copy=False)
+        X = lfilter([1.0], [1.0, -correlation], X, axis=1)
     for j, feature in enumerate(support):
-        X[y == j % n_classes, feature] += dtype.type(effect * signs[j])
+        X[y == j % n_classes, feature] += effect * signs[j]
     if return_X_y:
         return X, y
     names = np.array([f"f{index}" for index in range(n_features)])

@@ -26,6 +26,7 @@ from .._validate import check_real, close_names, find_columns, first_few, forget
 
 _BLOCK = 4_000_000  # numbers built at a time
 _FLOATS = (np.float64, np.float32)
+_LENIENT = {"accept_sparse": "csr", "dtype": _FLOATS, "ensure_all_finite": "allow-nan"}
 
 
 class SupportSelector(SelectorMixin):
@@ -265,16 +266,13 @@ class BatchCenterer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.mean_ = (counts / names.size) @ self.means_
         return self
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "mean_")
-
     def fit_transform(self, X: Any, y: Any = None, batch: ArrayLike | None = None) -> Any:
         """Find the means of the batches and centre the same rows."""
         return self.fit(X, y, batch=batch).transform(X, batch=batch)
 
     def transform(self, X: Any, batch: ArrayLike | None = None) -> Any:
         """Centre rows by the means of their batches; without these they are one new batch."""
-        check_is_fitted(self)
+        check_is_fitted(self, "mean_")
         X = validate_data(self, X, reset=False, dtype=_FLOATS)
         names = np.full(X.shape[0], "") if batch is None else _texts(batch, X)
         known = {} if batch is None else dict(zip(self.batches_, self.means_))
@@ -347,17 +345,14 @@ class Log2(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Check the data, an array or sparse matrix, and remember the names of the features."""
         check_real("floor", self.floor, above=0)
         forget_fit(self)
-        self._validated(X, reset=True)
+        validate_data(self, X, **_LENIENT)
         return self
 
     def transform(self, X: Any) -> Any:
         """Return the logarithm of an array or, as CSR, of a sparse matrix."""
         check_is_fitted(self, "n_features_in_")
-        return log2_floor(self._validated(X, reset=False), self.floor, self.skip)
-
-    def _validated(self, X: Any, reset: bool) -> Any:
-        how = {"accept_sparse": "csr", "dtype": _FLOATS, "ensure_all_finite": "allow-nan"}
-        return validate_data(self, X, reset=reset, **how)
+        X = validate_data(self, X, reset=False, **_LENIENT)
+        return log2_floor(X, self.floor, self.skip)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

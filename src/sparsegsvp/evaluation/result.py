@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._typing import Float64Array, IntArray, Record
-from .._validate import check_real
+from .._validate import check_real, need
 from ..metrics import Calibration, Difference, Interval, clinical, intervals
 from .procedure import panel_of
 from .splits import Fold, Samples
@@ -39,11 +39,7 @@ class Flag(Record):
 
 def frame(columns: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Any:
     """Return columns or rows as a pandas data frame; say how to get pandas where it is missing."""
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError('frames need pandas: pip install "sparsegsvp[cli]".') from error
-    return pd.DataFrame(columns)
+    return need("pandas", "cli").DataFrame(columns)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ users read the parameter's name, and the command line spells the same message wi
 from __future__ import annotations
 
 import gzip
-import importlib
 import json
 import re
 import warnings
@@ -133,16 +132,6 @@ def did_you_mean(name: str, candidates: Sequence[str]) -> str:
 def suggestion(name: str, candidates: Sequence[str]) -> str:
     """Say which of the candidates was probably meant, or what there is."""
     return did_you_mean(name, candidates) or f"there are {listed(candidates)}"
-
-
-def need(module: str, extra: str) -> Any:
-    """Import an optional module, or name the extra that brings it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f'{module.partition(".")[0]} is needed here: pip install "sparsegsvp[{extra}]"'
-        ) from error
 
 
 @contextmanager

@@ -18,18 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from .._notices import notice
+from .._validate import need
 from .cells import as_label, spelling_key
-from .errors import (
-    InputError,
-    guarded,
-    listed,
-    locating,
-    need,
-    one_line,
-    option,
-    quote,
-    suggestion,
-)
+from .errors import InputError, guarded, listed, locating, one_line, option, quote, suggestion
 from .frame import Frame, Labels, collect, from_anndata, from_pandas, refuse_duplicates
 from .geo import is_series_matrix, read_series_matrix
 from .text import ReadOptions, Rows, check_size, open_delimited, shown_name, skip_titles

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from .._validate import need
 from .charts import short, toml_asset
 
 Part = Mapping[str, Any]
@@ -288,10 +289,7 @@ def prevalence_words(cohort: Part) -> str:
 @cache
 def environment(package: str | None = None, *, text: bool = False) -> Any:
     """The templates of this package, and of another before them, for HTML or plain ``text``."""
-    try:
-        import jinja2
-    except ImportError as error:
-        raise ImportError('the page needs jinja2: pip install "sparsegsvp[report]"') from error
+    jinja2 = need("jinja2", "report")
     places = dict.fromkeys([package or __package__, __package__])
     made = jinja2.Environment(
         loader=jinja2.ChoiceLoader([jinja2.PackageLoader(place) for place in places]),

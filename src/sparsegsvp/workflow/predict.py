@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -96,33 +95,34 @@ class Predictions:
             remarks.append(f"Labels and probabilities are for class shares of {shares}.")
         return remarks
 
-    def columns(self) -> dict[str, list[Any]]:
-        """Return name, prediction, label if known, and probabilities of every sample."""
-        columns = {"sample": sample_names(self.table), "prediction": self.labels.tolist()}
-        if self.table.y is not None:
-            columns["label"] = [str(label) for label in self.table.y]
-        if self.proba is not None:
-            names = [f"probability of {label}" for label in self.classes]
-            columns |= dict(zip(names, self.proba.T.tolist()))
-        return columns
-
     def frame(self) -> Any:
         """Return a data frame with a row for each sample: prediction, label and probabilities."""
         import pandas as pd
 
-        return pd.DataFrame(self.columns()).set_index("sample")
+        frame = pd.DataFrame({"sample": sample_names(self.table), "prediction": self.labels})
+        if self.table.y is not None:
+            frame["label"] = [str(label) for label in self.table.y]
+        if self.proba is not None:
+            names = [f"probability of {label}" for label in self.classes]
+            frame[names] = self.proba
+        return frame.set_index("sample")
 
     def csv(self) -> str:
         """Write a line for each sample: its name, prediction, label if known, probabilities."""
-        columns = self.columns()
-        return csv_text(list(columns), zip(*columns.values()))
+        return frame_csv(self.frame().reset_index())
+
+
+def frame_csv(frame: Any) -> str:
+    """Write a data frame as CSV, missing values as empty cells."""
+    rows = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
+    return csv_text(list(frame.columns), rows)
 
 
 def predict_table(
     model: Any,
     table: Table,
     *,
-    prevalence: float | str | Mapping[str, float] | None = None,
+    prevalence: float | str | None = None,
     positive: str | None = None,
 ) -> Predictions:
     """Predict the samples of a table that holds a model's panel and perhaps more columns.
@@ -133,9 +133,10 @@ def predict_table(
         Fitted on data with names, as `select_panel` does.
     table : Table
         Samples; columns are found by their names.
-    prevalence : float, "training" or mapping, optional
+    prevalence : float or "training", optional
         The class shares that labels and probabilities are for: that of the positive class of two,
-        those of the training samples, or all by class. By default those the model is made for.
+        or those of the training samples. By default those the model is made for; for others see
+        `sparsegsvp.metrics.move_prior`.
     positive : str, optional
         The class whose share `prevalence` is, if it is a number; by default the second.
 
@@ -238,24 +239,16 @@ def _shares(prevalence: Any, positive: str | None, classes: tuple[str, ...], las
                 remedy=f"give {name} as a number",
             )
         return np.asarray(counts, dtype=np.float64) / np.sum(counts)
-    if isinstance(prevalence, Mapping):
-        shares = np.array([float(prevalence.get(label, 0)) for label in classes])
-        if set(prevalence) != set(classes) or (shares <= 0).any() or abs(shares.sum() - 1) > 1e-6:
-            raise InputError(
-                f"{name} must give each class a share above 0, together 1",
-                remedy=f"the classes are {listed(classes)}",
-            )
-        return shares
     try:
         share = check_real(name, float(prevalence), above=0, below=1)
-    except ValueError:
+    except (ValueError, TypeError):
         raise InputError(
             f"{name} is {quote(prevalence)}", remedy="give a number between 0 and 1, or 'training'"
         ) from None
     if len(classes) != 2:
         raise InputError(
             f"{name} as a number is for two classes, and the model knows {len(classes)}",
-            remedy=f"use {option('prevalence', 'training')}, or give a share for each in Python",
+            remedy=f"use {option('prevalence', 'training')}, or move_prior of sparsegsvp.metrics",
         )
     of_interest = classes[1] if positive is None else positive
     if of_interest not in classes:

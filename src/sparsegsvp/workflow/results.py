@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import importlib.util
 import json
 import os
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._notices import Notice
+from .._validate import need
 from ..evaluation import Comparison, EvaluationResult, ExternalValidation
 from ..evaluation.cache import Clock
 from ..io.errors import InputError, naming
@@ -23,12 +23,11 @@ from ..io.models import save_model
 from ..io.table import Table
 from ..io.text import csv_text
 from ..report import checklist_markdown, draw_figures, render_comparison, render_page
-from .predict import predict_table, sample_names
+from .predict import frame_csv, predict_table, sample_names
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_EXTRAS = {"jinja2": "report", "skops": "persist"}
 _ENDS = ("value", "low", "high")
 
 
@@ -100,11 +99,10 @@ def panel_workbook(selection: Selection) -> bytes:
 def out_of_fold_csv(selection: Selection) -> str:
     """Write every prediction of every repeat: all rates of the page come from these."""
     frame, names = selection.evaluation.predictions, sample_names(selection.table)
-    columns = {name: frame[name].tolist() for name in frame.columns}
-    columns["sample"] = [names[i] for i in columns["sample"]]
-    for name in ("repeat", "fold"):
-        columns[name] = [number + 1 for number in columns[name]]
-    return csv_text(list(columns), zip(*columns.values()))
+    samples = [names[i] for i in frame["sample"]]
+    return frame_csv(
+        frame.assign(sample=samples, repeat=frame["repeat"] + 1, fold=frame["fold"] + 1)
+    )
 
 
 _WRITERS: dict[str, Callable[[Selection], str | bytes | None]] = {
@@ -169,7 +167,7 @@ class Selection:
     given: Any
 
     FILES = (*_WRITERS, "model.skops", "timings.json", "figures/", "sizes/")
-    NEEDS = ("jinja2", "skops")
+    NEEDS = {"jinja2": "report", "skops": "persist"}  # noqa: RUF012
 
     @property
     def panel(self) -> pd.DataFrame:
@@ -275,7 +273,7 @@ class ComparedMethods:
     seconds: dict[str, float] = field(repr=False)
 
     FILES = ("index.html", "results.json", "comparison.csv", "timings.json")
-    NEEDS = ("jinja2",)
+    NEEDS = {"jinja2": "report"}  # noqa: RUF012
 
     def save(self, folder: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write page, table and results into a folder, all of them or none."""
@@ -286,12 +284,11 @@ class ComparedMethods:
         """Write the files into a folder that exists."""
         # seconds never repeat, so they go where the other timings are
         frame = self.comparison.table.drop(columns="seconds")
-        rows = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
         fits = {f"{m}, {k} features": s for (m, k), s in self.comparison.seconds.items()}
         files = {
             "index.html": render_comparison(self.document),
             "results.json": json_text(self.document),
-            "comparison.csv": csv_text(list(frame.columns), rows),
+            "comparison.csv": frame_csv(frame),
         }
         write_files(folder, files)
         write_timings(folder, {**self.seconds, **fits})
@@ -304,13 +301,11 @@ def results_folder(
     """Open a folder for results that appears whole, at the end, or not at all.
 
     `kind` is what will be written: its ``FILES`` may be replaced, with `force`, and its ``NEEDS``
-    are the modules that writing takes. What stands against it is found out before any work.
+    are the modules that writing takes, by extra. What stands against it is found out before any
+    work.
     """
-    for module in kind.NEEDS:
-        if importlib.util.find_spec(module) is None:
-            raise ImportError(
-                f'writing the results needs {module}: pip install "sparsegsvp[{_EXTRAS[module]}]"'
-            )
+    for module, extra in kind.NEEDS.items():
+        need(module, extra)
     # files of these names are an earlier run's only if its results are among them
     ours = kind.FILES if command_of(path) is not None else ()
     with whole_folder(path, owned=ours, force=force) as folder:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from os import PathLike
 from typing import Any
 
@@ -21,6 +21,7 @@ from ..evaluation.cache import Clock
 from ..evaluation.procedure import SIZES, only_with
 from ..io.errors import InputError, locating, option
 from ..io.table import Table, check_cohort, make_table
+from ..io.text import ReadOptions
 from ..report import build_comparison, build_document, describe_cohort, describe_given
 from .predict import validate_table
 from .procedure import (
@@ -37,10 +38,7 @@ from .results import ComparedMethods, Selection
 # The stages of an evaluation under the names that timings have.
 _STAGES = {"final fit": "search", "half samples": "halves"}
 # How a table was read that a cohort is read by, too.
-_SAME_READING = (
-    "id", "transpose", "layer", "sheet", "separator", "decimal", "thousands", "encoding", "na",
-    "collapse",
-)  # fmt: skip
+_SAME_READING = {"id", "collapse", *(field.name for field in fields(ReadOptions))}
 
 
 def select_panel(
@@ -248,7 +246,7 @@ def read_cohort(test: Any, table: Table, reading: Mapping[str, Any]) -> Table:
     """Read an independent cohort: the same features, and labels the table knows."""
     if isinstance(test, Table):
         return check_cohort(test, table)
-    same = {name: reading[name] for name in _SAME_READING if name in reading}
+    same = {name: value for name, value in reading.items() if name in _SAME_READING}
     adjust = tuple(table.covariates)
     cohort = make_table(
         test, target=table.target, adjust=adjust, features=table.feature_names, **same
