@@ -175,6 +175,17 @@ def test_sparse_chunks_stay_sparse(monkeypatch, same_model) -> None:
     assert max(columns for _, columns in sizes) < 100
 
 
+def test_a_sample_of_sparse_rows_is_one_whatever_their_storage(same_model) -> None:
+    """Counts: most rows are equal on the panel, and rounding differs between storages."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 24_000)  # more rows than a decision is fitted to
+    X = np.log1p(rng.poisson(0.2 + 0.4 * (np.arange(300) % 40 == y[:, None]))).astype(np.float32)
+    lazy = da.from_array(X, chunks=(5000, 300)).map_blocks(sp.csr_matrix)
+    expected = GSVPSVM(n_features=6).fit(X, y)
+    same_model(GSVPSVM(n_features=6).fit(sp.csr_matrix(X), y), expected, X)
+    same_model(GSVPSVM(n_features=6).fit(lazy, y), expected, X)
+
+
 def test_frames_of_several_files_keep_their_names(tmp_path, same_model) -> None:
     pytest.importorskip("pyarrow")
     X, y = make_rows((300, 8))

@@ -149,7 +149,7 @@ class LqGSVPSVM(PanelClassifier):
         place, size = np.argsort(order), SAMPLE if self.decision in FITTED else 0
         data = sample_rows(
             rows.take(panel), codes, weight, n_classes, size, center[place],
-            np.cos(1.0 + place) / scale[place],
+            1.0 / scale[place], 1.0 + place,
         )  # fmt: skip
         times = int(repetitions(weight).sum())
         self._set_panel(order, data, times, center, scale, None, normals)

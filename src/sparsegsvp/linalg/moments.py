@@ -231,40 +231,55 @@ class Sample(NamedTuple):
 
 
 def sample_rows(
-    rows: Rows, codes: IntArray, weight: Array, n_classes: int, size: int, center: Array, mix: Array
-) -> Sample:
-    """Read class moments and at most ``size`` rows in one pass.
+    rows: Rows, codes: IntArray, weight: Array, n_classes: int, size: int,
+    center: Array, inverse: Array, angle: Any,
+) -> Sample:  # fmt: skip
+    """Read class moments and about ``size`` rows, in one pass unless rows are equal.
 
-    A class has an even share of these, or all its rows where they are fewer. They go by the
-    product of ``x - center`` with ``mix``, so by their content and not by their place.
+    A class has an even share of these, or all its rows where they are fewer. A row is taken in
+    proportion to its weight, equal rows as one, and by its content, not by its place: by the
+    standardised features (``inverse`` is that of their scales) times the cosine of ``angle``.
     """
     counts = np.bincount(codes[weight > 0.0], minlength=n_classes)
-    quota, left = np.zeros(n_classes, dtype=int), size
+    rate, left = np.full(n_classes, 1e300), size  # rows per weight
     for done, k in enumerate(np.argsort(counts, kind="stable")):
-        quota[k] = min(counts[k], left // (n_classes - done))
-        left -= quota[k]
+        quota = min(counts[k], left // (n_classes - done))
+        left -= quota
+        if quota < counts[k]:
+            rate[k] = quota / weight[codes == k].sum()
+    mix = np.cos(np.stack([angle, 1.0 + np.arange(len(angle))])) * inverse
 
-    def chosen(parts: list[Any]) -> Any:
-        columns, code, w = map(np.concatenate, zip(*parts))
-        value = np.round((columns - center) @ mix, 9)
-        order = np.lexsort((value, (1e6 * value) % 1.0, code))
-        ranked = code[order]
-        order = order[np.arange(len(order)) - np.searchsorted(ranked, ranked) < quota[ranked]]
-        return columns[order], code[order], w[order]
+    def taken(value: Array, code: IntArray, w: Array) -> Any:
+        return (10.0 * value) % 1.0 < rate[code] * w
 
     def merge(a: Any, b: Any) -> Any:
-        parts = a[1] + b[1]
-        if sum(len(part[1]) for part in parts) > 2 * size:
-            parts = [chosen(parts)]
-        return a[0] + b[0], parts
+        return a[0] + b[0], a[1] + b[1], a[2] + b[2]
 
     def visit(state: Any, block: Array, code: IntArray, w: Array) -> Any:
-        there = (w > 0.0) & (size > 0)
-        new = add_block(None, block, code, w, n_classes), [(block[there], code[there], w[there])]
+        values = mix @ (block - center).T
+        sure = block[taken(values[0], code, w)]
+        new = add_block(None, block, code, w, n_classes), [values], [sure]
         return new if state is None else merge(state, new)
 
-    moments, parts = rows.reduce_rows(visit, merge, (codes, weight))
-    return Sample(moments, *chosen(parts))
+    moments, parts, blocks = rows.reduce_rows(visit, merge, (codes, weight))
+    value, content = np.concatenate(parts, axis=1)
+    sure = taken(value, codes, weight)  # taken whichever rows are equal
+    order = np.lexsort((content, codes))
+    order = order[weight[order] > 0.0]
+    new = (np.diff(content[order]) > 1e-12) | (np.diff(codes[order]) > 0)
+    start = np.flatnonzero(np.r_[True, new])
+    total = np.add.reduceat(weight[order], start)
+    one = np.maximum.reduceat(order + len(sure) * sure[order], start) % len(sure)
+    kept = taken(value[one], codes[one], total)
+    one, total = one[kept], total[kept]
+    if sure[one].all():
+        columns = np.concatenate(blocks)[np.cumsum(sure)[one] - 1]
+    else:
+        wanted = np.zeros(len(sure), dtype=bool)
+        wanted[one] = True
+        columns = rows.map_rows(lambda block, here: block[here], (wanted,))
+        columns = columns[np.cumsum(wanted)[one] - 1]
+    return Sample(moments, columns, codes[one], np.maximum(total, 1.0 / rate[codes[one]]))
 
 
 def standardisation(

@@ -86,8 +86,8 @@ class Covariances:
             center = share @ mean  # rows go by features, whatever their order and units
             apart = share @ (mean - center) ** 2
             varying, scale = standardisation(center, share @ variance + apart, True)
-            mix = np.where(varying, np.cos(100.0 * apart / scale**2) / scale, 0.0)
-            self._take(sample_rows(rows, codes, weight, n_classes, sample, center, mix))
+            angle, inverse = 100.0 * apart / scale**2, varying / scale
+            self._take(sample_rows(rows, codes, weight, n_classes, sample, center, inverse, angle))
             self.n_samples = np.array([self._times.sum()])
             return
         self._set(everything[:, :n], codes, np.arange(n_classes), everything[:, :n_classes],
@@ -297,7 +297,7 @@ class Covariances:
             return self._kept._replace(columns=columns, moments=moments)
         return sample_rows(
             self.rows.take(panel), self.codes, self._sample_weight, len(self._pilot), self._sample,
-            self.center[0, panel], np.cos(1.0 + place) * self.inverse[0, panel],
+            self.center[0, panel], self.inverse[0, panel], 1.0 + place,
         )  # fmt: skip
 
 
