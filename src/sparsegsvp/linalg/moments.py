@@ -17,6 +17,8 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d
 from .._typing import Array, IntArray
 from .rows import Rows, read_rows
 
+_PARTS = ("counts", "weights", "means", "scatters")
+
 
 @dataclass(frozen=True, eq=False)
 class ClassMoments:
@@ -139,12 +141,8 @@ class ClassMoments:
 
     def _expanded(self, classes: np.ndarray) -> ClassMoments:
         """The same moments with empty entries for classes that are absent."""
-        at = np.searchsorted(classes, self.classes)
-        if len(at) == len(classes):
-            return self
-
-        parts = {}
-        for name in ("counts", "weights", "means", "scatters"):
+        at, parts = np.searchsorted(classes, self.classes), {}
+        for name in _PARTS:
             values = getattr(self, name)
             parts[name] = np.zeros((len(classes), *values.shape[1:]), dtype=values.dtype)
             parts[name][at] = values
@@ -158,7 +156,7 @@ class ClassMoments:
 
     def to_dict(self) -> dict[str, np.ndarray]:
         """Plain arrays, for ``numpy.savez`` or any exchange between sites."""
-        out = {name: getattr(self, name) for name in ("counts", "weights", "means", "scatters")}
+        out = {name: getattr(self, name) for name in _PARTS}
         out["classes"] = np.array(self.classes.tolist())  # strings as objects would need pickle
         if self.feature_names is not None:
             out["feature_names"] = np.asarray(self.feature_names, dtype=str)
@@ -167,13 +165,11 @@ class ClassMoments:
     @classmethod
     def from_dict(cls, arrays: Mapping[str, np.ndarray]) -> ClassMoments:
         """Rebuild moments from `to_dict`'s arrays, or an ``.npz`` file of them, checked."""
-        missing = {"classes", "counts", "weights", "means", "scatters"} - set(arrays)
+        missing = {"classes", *_PARTS} - set(arrays)
         if missing:
             raise ValueError(f"arrays lacks {sorted(missing)}: pass what to_dict returned")
-        classes, counts = np.asarray(arrays["classes"]), np.asarray(arrays["counts"])
-        weights = np.asarray(arrays["weights"], dtype=np.float64)
-        means = np.asarray(arrays["means"], dtype=np.float64)
-        scatters = np.asarray(arrays["scatters"], dtype=np.float64)
+        counts, weights, means, scatters = (np.asarray(arrays[n], dtype=float) for n in _PARTS)
+        classes = np.asarray(arrays["classes"])
         k, m = len(classes), means.shape[-1]
         shapes = [part.shape for part in (means, scatters, counts, weights)]
         if shapes != [(k, m), (k, m, m), (k,), (k,)]:
@@ -256,9 +252,8 @@ def sample_rows(
         return a[0] + b[0], a[1] + b[1], a[2] + b[2]
 
     def visit(state: Any, block: Array, code: IntArray, w: Array) -> Any:
-        values = mix @ (block - center).T
-        sure = block[taken(values[0], code, w)]
-        new = add_block(None, block, code, w, n_classes), [values], [sure]
+        v = mix @ (block - center).T
+        new = add_block(None, block, code, w, n_classes), [v], [block[taken(v[0], code, w)]]
         return new if state is None else merge(state, new)
 
     moments, parts, blocks = rows.reduce_rows(visit, merge, (codes, weight))
@@ -272,13 +267,10 @@ def sample_rows(
     one = np.maximum.reduceat(order + len(sure) * sure[order], start) % len(sure)
     kept = taken(value[one], codes[one], total)
     one, total = one[kept], total[kept]
-    if sure[one].all():
-        columns = np.concatenate(blocks)[np.cumsum(sure)[one] - 1]
-    else:
-        wanted = np.zeros(len(sure), dtype=bool)
-        wanted[one] = True
-        columns = rows.map_rows(lambda block, here: block[here], (wanted,))
-        columns = columns[np.cumsum(wanted)[one] - 1]
+    if not sure[one].all():
+        sure = np.isin(np.arange(len(sure)), one)
+        blocks = [rows.map_rows(lambda block, here: block[here], (sure,))]
+    columns = np.concatenate(blocks)[np.cumsum(sure)[one] - 1]
     return Sample(moments, columns, codes[one], np.maximum(total, 1.0 / rate[codes[one]]))
 
 

@@ -92,10 +92,9 @@ def reproduce(
     folder = Path(out)
     if folder.is_dir() and any(folder.iterdir()) and not list(folder.glob("*.jsonl")):
         raise InputError(
-            "the folder holds other files, and no reproduction to continue",
-            where=str(out),
+            "the folder holds other files, and no reproduction to continue", where=str(out),
             remedy="choose a new or empty folder",
-        )
+        )  # fmt: skip
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     studies, charts, computed = list[dict[str, Any]](), dict[str, Any](), 0
     for key, dataset in loaded.items():
