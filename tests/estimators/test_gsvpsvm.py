@@ -207,6 +207,18 @@ def test_equal_rows_are_rows(n, same_model) -> None:
     same_model(GSVPSVM(n_features=3, tau=1e-3).fit(X[rows], y[rows]), model, X)
 
 
+def test_a_decision_of_many_coefficients_is_as_exact_as_one_of_few(monkeypatch, same_model) -> None:
+    """Above 500 of them it stopped early, at weights that went by the order of the rows."""
+    rng = np.random.default_rng(0)
+    y = np.arange(1200) % 8
+    X = rng.normal(size=(1200, 40)) + 2.0 * (np.arange(40) % 9 == y[:, None])
+    exact = GSVPSVM(n_features=20).fit(X, y)
+    monkeypatch.setattr(base, "_FEW", 0)
+    model, rows = GSVPSVM(n_features=20).fit(X, y), rng.permutation(1200)
+    same_model(model, exact, X)
+    same_model(GSVPSVM(n_features=20).fit(X[rows], y[rows]), model, X, tol=1e-8)
+
+
 # --- factors, constants, copies ------------------------------------------------------------
 
 

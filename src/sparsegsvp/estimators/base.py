@@ -30,7 +30,7 @@ _FLOOR = 0.05
 # Inverse strength of the ridge, for two classes and for more (docs/panels.md).
 _STRENGTH_PAIR, _STRENGTH_MANY = 0.3, 1.0
 # Coefficients up to which the matrix of second derivatives is formed, which is exact and fast.
-_FEW = 400
+_FEW = 500
 # The planes on a panel: floor on squared distances, share of the pooled spread.
 TAU, POOL = 1.0, 0.5
 
@@ -237,9 +237,9 @@ def fit_logistic(
     few = features.shape[1] * (1 if n_classes == 2 else n_classes) <= _FEW
     model = LogisticRegression(
         C=_STRENGTH_PAIR if n_classes == 2 else _STRENGTH_MANY,
-        solver="newton-cholesky" if few else "lbfgs",
-        tol=1e-8 if few else 1e-5,
-        max_iter=200 if few else 500,
+        solver="newton-cholesky" if few else "newton-cg",  # others end where rounding leads
+        tol=1e-10,
+        max_iter=200,
     )
     with config_context(skip_parameter_validation=True, assume_finite=True):
         model.fit(features, codes, sample_weight=balanced)
