@@ -46,12 +46,15 @@ STRENGTHS = (0.1, 0.3, 1.0, 3.0)
 # name -> rule, standard errors, part of the gain
 RULES = {
     "best": ("best", 0.0, 0.0),
+    "paired, 0 or 1%": ("paired", 0.0, 0.01),
+    "paired, 0 or 3%": ("paired", 0.0, 0.03),
     "paired, 0.25 or 1%": ("paired", 0.25, 0.01),
+    "paired, 0.25 or 2%": ("paired", 0.25, 0.02),
+    "paired, 0.25 or 3%": ("paired", 0.25, 0.03),
+    "paired, 0.25 or 4%": ("paired", 0.25, 0.04),
     "paired, 0.5 or 1%": ("paired", 0.5, 0.01),
     "paired, 0.5 or 2%": ("paired", 0.5, 0.02),
-    "paired, 0.75 or 1%": ("paired", 0.75, 0.01),
     "paired, 0.75 or 2%": ("paired", 0.75, 0.02),
-    "paired, 1 or 2%": ("paired", 1.0, 0.02),
     "1se": ("1se", 0.0, 0.0),
 }
 

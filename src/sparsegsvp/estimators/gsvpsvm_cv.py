@@ -23,7 +23,7 @@ RULES = ("paired", "best", "1se")
 SCORINGS = ("balanced_error", "error")
 # A smaller panel is taken when its errors exceed the best's by at most this many standard errors
 # of the difference, or by this part of what the best gains over guessing (docs/panels.md).
-_ERRORS, _PART_PAIR, _PART_MANY = 0.75, 0.02, 0.01
+_ERRORS, _PART_PAIR, _PART_MANY = 0.25, 0.03, 0.01
 
 
 @dataclass(eq=False, repr=False)
@@ -43,8 +43,8 @@ class GSVPSVMCV(PanelClassifier):
     rule : {"paired", "best", "1se"}, default="paired"
         "best" takes the size of the smallest loss, "1se" the smallest within one standard error
         of it, and "paired" the smallest whose losses on the same held-out rows exceed the best's by
-        at most 0.75 standard errors of the difference, or by at most 2% of what the best gains
-        over guessing (1% with more than two classes).
+        at most a quarter of a standard error of the difference, or by at most 3% of what the best
+        gains over guessing (1% with more than two classes).
     scoring : {"balanced_error", "error"}, default="balanced_error"
         The loss: the share of held-out rows that are classified wrongly, every class counting
         the same or every row.
