@@ -216,6 +216,23 @@ def row(name: str, scores: dict[int, float], form: str = ".3f") -> list[str]:
     return [name, *(format(scores[k], form) if k in scores else "" for k in SIZES)]
 
 
+def equal_sizes(
+    sets: dict[str, Any], names: Sequence[str]
+) -> tuple[dict[str, dict[int, float]], list[str]]:
+    """Mean accuracy of each method by size, and its tables."""
+    header = ["", *map(str, SIZES)]
+    scores = {m: mean_scores(sets, lambda s, m=m: s["methods"][m]["accuracy"]) for m in names}
+    lead = {m: {k: scores[OURS][k] - scores[m][k] for k in scores[m]} for m in names if m != OURS}
+    text = ["Balanced accuracy by the number of features:"]
+    text.append(markdown(header, [row(m, scores[m]) for m in names]))
+    if lead:
+        worst = {k: min(values[k] for values in lead.values()) for k in scores[OURS]}
+        text.append("Lead over each, and the smallest:")
+        rows = [row(m, values, "+.3f") for m, values in lead.items()]
+        text.append(markdown(header, [*rows, row("smallest", worst, "+.3f")]))
+    return scores, text
+
+
 def tables(results: dict[str, Any]) -> str:
     """All tables in Markdown, from the results alone."""
     header = ["", *map(str, SIZES)]
@@ -225,22 +242,14 @@ def tables(results: dict[str, Any]) -> str:
         "more classes": {n: d for n, d in results["sets"].items() if d["classes"] > 2},
     }
     names = list(next(iter(results["sets"].values()))["splits"][0]["methods"])
+    text += [f"## all {len(results['sets'])} sets", *equal_sizes(results["sets"], names)[1]]
     for group, sets in groups.items():
         if not sets:
             continue
         n_splits = len(next(iter(sets.values()))["splits"])
         text.append(f"## {group}: {', '.join(sets)} ({n_splits} splits)")
-        scores = {m: mean_scores(sets, lambda s, m=m: s["methods"][m]["accuracy"]) for m in names}
-        lead = {
-            m: {k: scores[OURS][k] - scores[m][k] for k in scores[m]} for m in names if m != OURS
-        }
-        text.append("Balanced accuracy by the number of features:")
-        text.append(markdown(header, [row(m, scores[m]) for m in names]))
-        if lead:
-            worst = {k: min(values[k] for values in lead.values()) for k in scores[OURS]}
-            text.append("Lead over each, and the smallest:")
-            rows = [row(m, values, "+.3f") for m, values in lead.items()]
-            text.append(markdown(header, [*rows, row("smallest", worst, "+.3f")]))
+        scores, shown = equal_sizes(sets, names)
+        text += shown
         text.append("Stability:")
         stable = {m: stability(sets, lambda s, m=m: s["methods"][m]["panels"]) for m in names}
         text.append(markdown(header, [row(m, stable[m], ".2f") for m in names]))
