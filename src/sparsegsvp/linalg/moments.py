@@ -237,7 +237,7 @@ def sample_rows(
     standardised features (``inverse`` is that of their scales) times the cosine of ``angle``.
     """
     counts = np.bincount(codes[weight > 0.0], minlength=n_classes)
-    rate, left = np.full(n_classes, 1e300), size  # rows per weight
+    rate, left = np.full(n_classes, 1e150), size  # rows per weight
     for done, k in enumerate(np.argsort(counts, kind="stable")):
         quota = min(counts[k], left // (n_classes - done))
         left -= quota
