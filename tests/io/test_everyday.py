@@ -162,7 +162,7 @@ def test_a_row_of_numbers_is_never_a_header(tmp_path):
     for line in (["a"], [1, 2, 3, "x"], [4, 5, 6, "y"]):
         book.active.append(line)
     book.save(tmp_path / "a.xlsx")
-    assert "stands to the right of the last column" in refusal(tmp_path / "a.xlsx", target="a")
+    assert "column 2 has no name but holds '2'" in refusal(tmp_path / "a.xlsx", target="a")
 
 
 @pytest.mark.parametrize("header", ["", '""', "Unnamed: 0"])

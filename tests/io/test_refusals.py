@@ -159,7 +159,9 @@ def test_paths(tmp_path):
     assert "did you mean 'cohort.csv'?" in refusal(tmp_path / "cohrt.csv")
     assert "there is no such file; check the path" in refusal(tmp_path / "zzz")
     assert "the file is empty" in refusal(tmp_path / "e.csv", b"")
-    assert "files of type '.doc' are not read; CSV, TSV" in refusal(tmp_path / "a.doc", b"x")
+    assert "files of type '.doc' are not read; text (CSV, TSV, GEO)" in refusal(
+        tmp_path / "a.doc", b"x"
+    )
     assert "not an Excel workbook" in refusal(tmp_path / "a.xls", b"x")
     assert "no extension" in refusal(tmp_path / "table", b"x")
 

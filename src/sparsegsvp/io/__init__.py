@@ -20,12 +20,8 @@ if TYPE_CHECKING:
     from .table import make_table as make_table
     from .table import read_table as read_table
 
-_MODULES = {
-    "errors": ("InputError",),
-    "models": ("load_model", "save_model"),
-    "table": ("Table", "make_table", "read_table"),
-}
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+_MODULE_OF = {"InputError": "errors", "load_model": "models", "save_model": "models"}
+_MODULE_OF |= dict.fromkeys(("Table", "make_table", "read_table"), "table")
 __all__ = sorted(_MODULE_OF)
 
 

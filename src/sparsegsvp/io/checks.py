@@ -330,9 +330,7 @@ def _row_digest(X: Any, i: int) -> bytes:
 def column_range(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the least and the largest value of each column, NaN only where all are missing."""
     if sparse.issparse(X):
-        low, high = (np.asarray(m.todense()).ravel() for m in (X.min(axis=0), X.max(axis=0)))
-        for j in np.flatnonzero(np.isnan(low) | np.isnan(high)):
-            low[j], high[j] = (end[0] for end in column_range(X[:, [int(j)]].toarray()))
+        low, high = (end.toarray().ravel() for end in (X.nanmin(axis=0), X.nanmax(axis=0)))
         return low, high
     return np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
 
@@ -347,10 +345,7 @@ def note_values(frame: Frame) -> int:
         low = [f"{quote(code)} {n}" for code, n in counts if code.lower() in BELOW_DETECTION]
         frame.notices += [_notice("detection", text=first_few(low))] if low else []
     frame.notices += _suspected_codes(frame)
-    if sparse.issparse(X):
-        missing = np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
-    else:
-        missing = np.isnan(X).sum(axis=0)
+    missing = np.asarray((X != X).sum(axis=0)).ravel()
     if missing.any():
         affected = [names[j] for j in np.flatnonzero(missing)]
         features = "1 feature" if len(affected) == 1 else f"{len(affected)} features"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -148,10 +149,8 @@ def guarded(kind: str) -> Iterator[None]:
     except (InputError, ImportError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # a panic of a Rust library is no Exception
-        trace = error.__traceback__
-        while trace is not None and trace.tb_next is not None:
-            trace = trace.tb_next
-        where = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__"))
+        *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+        where = str(frame.f_globals.get("__name__"))
         if isinstance(error, _DEFECTS) and where.startswith(__name__.partition(".")[0]):
             raise
         said = f"{type(error).__name__}: {one_line(error).strip()[:100]}".removesuffix(": ")

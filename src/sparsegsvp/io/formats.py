@@ -23,7 +23,7 @@ from .cells import as_label, spelling_key
 from .errors import InputError, guarded, listed, locating, one_line, option, quote, suggestion
 from .frame import Frame, Labels, collect, from_anndata, from_pandas, refuse_duplicates
 from .geo import is_series_matrix, read_series_matrix
-from .text import ReadOptions, Rows, check_size, open_delimited, shown_name, skip_titles
+from .text import ReadOptions, Rows, check_size, delimited, open_text, shown_name, skip_titles
 
 _AGAIN = "write it again"
 _RATIO = 500  # numbers of eight bytes that are nearly all zero shrink further than text does
@@ -31,25 +31,22 @@ _RATIO = 500  # numbers of eight bytes that are nearly all zero shrink further t
 
 @dataclass(frozen=True)
 class Format:
-    """A file format: what messages call it, how it is recognised, and what reads it."""
+    """A file format: what messages call it, and what reads it."""
 
     name: str
     suffixes: tuple[str, ...]  # in lower case; ``.gz`` after them is looked through
     read: Callable[[Path, ReadOptions, Collection[str] | None], Frame]
-    recognise: Callable[[Path], bool] | None = None  # by its content too
 
 
 def read_frame(file: Path, options: ReadOptions, verbatim: Collection[str] | None = ()) -> Frame:
     """Read a file of any format; the cells of columns that are asked for stay as written."""
     suffixes = [s.lower() for s in file.suffixes if s.lower() != ".gz"] or [""]
-    fitting = [form for form in FORMATS if suffixes[-1] in form.suffixes]
-    if not fitting:
+    form = next((form for form in FORMATS if suffixes[-1] in form.suffixes), None)
+    if form is None:
         names = [form.name for form in FORMATS]
         what = f"files of type {quote(suffixes[-1])} are not read"
         remedy = f"{', '.join(names[:-1])} and {names[-1]} are read, by the file's extension"
         raise InputError(what if suffixes[-1] else "it has no extension", remedy=remedy)
-    recognised = [form for form in fitting if form.recognise and form.recognise(file)]
-    form = (recognised or fitting)[0]
     if options.layer is not None and form.read is not _read_h5ad:
         raise InputError(f"{option('layer')} is for AnnData")
     with guarded(form.name):
@@ -64,7 +61,8 @@ def read_labels(file: Path, on: str | None, target: str | None, options: ReadOpt
         columns = {} if frame.ids is None else {frame.id_name: frame.ids}
         if not frame.all_features:
             refuse_duplicates(frame.names, "column")
-            columns |= {name: frame.cells(p) for p, name in enumerate(frame.names)}
+            kept = [0, *frame.named(range(1, len(frame.names)))] if frame.names else []
+            columns |= {frame.names[p]: frame.cells(p) for p in kept}
         columns |= frame.beside
         names = list(columns)
         on = names[0] if on is None else on
@@ -90,8 +88,10 @@ def read_labels(file: Path, on: str | None, target: str | None, options: ReadOpt
 
 
 def _read_text(path: Path, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
-    with open_delimited(path, options) as rows:
-        return collect(rows, options, verbatim)
+    with open_text(path, options.encoding) as (handle, packed):
+        if is_series_matrix(handle):
+            return read_series_matrix(handle, packed, options, verbatim)
+        return collect(delimited(handle, packed, options), options, verbatim)
 
 
 _MOST_CELLS = 1 << 23  # that any sheet may have
@@ -131,18 +131,11 @@ def _read_excel(path: Path, options: ReadOptions, verbatim: Collection[str] | No
                 remedy = "Excel turns gene names such as SEPT2 into dates: restore it as text"
                 raise InputError(what, f"line {line}", remedy)
         names = [as_label(cell) or "" for cell in header]
-        while names and not names[-1]:
-            names.pop()
         notices = []
         if others:
             notes.append(f"the first of {len(shown)} sheets, {quote(name)}")
             notices.append(notice("sheets", *others, text=notes[-1]))
-        body = filled[titles + 1 :]
-        for line, cells in body:
-            for extra in [cell for cell in cells[len(names) :] if cell != ""]:
-                what = f"{quote(extra)} stands to the right of the last column with a name"
-                raise InputError(what, f"line {line}", "name the column or clear the cell")
-        rows = Rows(names, ((i, row[: len(names)]) for i, row in body), "Excel", notes, notices)
+        rows = Rows(names, iter(filled[titles + 1 :]), "Excel", notes, notices)
         return collect(rows, options, verbatim)
     except InputError as error:
         if others:  # the first may be a title page
@@ -252,11 +245,8 @@ def _check_hdf5(root: Any, name: str, path: Path) -> None:
         seen.add(address)
 
 
-_TEXT = (".csv", ".txt", ".dat", ".tsv", ".tab")
 FORMATS = (
-    Format("CSV", _TEXT[:3], _read_text),
-    Format("TSV", _TEXT[3:], _read_text),
-    Format("GEO series matrix", _TEXT, read_series_matrix, recognise=is_series_matrix),
+    Format("text (CSV, TSV, GEO)", (".csv", ".txt", ".dat", ".tsv", ".tab"), _read_text),
     Format("Excel", (".xlsx", ".xlsm", ".xls"), _read_excel),
     Format("Parquet", (".parquet", ".pq"), _read_parquet),
     Format("AnnData (.h5ad)", (".h5ad",), _read_h5ad),

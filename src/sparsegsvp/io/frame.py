@@ -94,6 +94,15 @@ class Frame:
         line = f"line {self.name_lines[p]}, " if self.name_lines else ""
         return f"{line}row {quote(name)}, {self.row(i)}"
 
+    def named(self, positions: Sequence[int]) -> list[int]:
+        """Return the columns with a name; refuse those without that hold anything."""
+        for p in [p for p in positions if not self.names[p]]:
+            for i, cell in enumerate(map(as_label, self.cells(p))):
+                if cell is not None:
+                    what = f"column {p + 1} has no name but holds {quote(cell)}"
+                    raise InputError(what, self.row(i), "give it a name in the header")
+        return [p for p in positions if self.names[p]]
+
     def pick(self, rows: Sequence[int]) -> None:
         """Keep some of the rows."""
         if len(rows) == len(self):
@@ -141,16 +150,6 @@ class Frame:
             samples="rows", place="column", lines=None, name_lines=self.lines,
             ids=self.names[start:],
         )  # fmt: skip
-
-
-def refuse_unnamed(frame: Frame, positions: Sequence[int]) -> list[int]:
-    """Return the columns with a name; refuse those without that hold anything."""
-    for p in [p for p in positions if not frame.names[p]]:
-        for i, cell in enumerate(frame.cells(p)):
-            if as_label(cell) is not None:
-                what = f"column {p + 1} has no name but holds {quote(cell)}"
-                raise InputError(what, frame.row(i), "give it a name in the header")
-    return [p for p in positions if frame.names[p]]
 
 
 def refuse_duplicates(
@@ -275,41 +274,24 @@ def _objects(column: Any) -> list[Any]:
     return list(objects.where(objects.notna(), None))
 
 
-def from_matrix(X: Any, names: Sequence[str] | None) -> Frame:
-    """Make a frame of an array or a sparse matrix, all columns of which are features."""
-    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+def from_matrix(X: Any, names: Sequence[Any] | None, kind: str = "") -> Frame:
+    """Make a frame of a matrix, all columns of which are features; sparse indices are checked."""
+    packed = sparse.issparse(X)
+    X = X if packed else np.asarray(X)
     if X.ndim != 2:
         what = f"the data are {X.ndim}-dimensional"
         raise InputError(what, remedy="give a matrix with a row for each sample")
     notes = ["the features have no names and were numbered f0, f1, …"] if names is None else []
-    names = [f"f{j}" for j in range(X.shape[1])] if names is None else list(names)
+    names = [f"f{j}" for j in range(X.shape[1])] if names is None else names
     if len(names) != X.shape[1]:
         what = f"{len(names)} feature_names for {X.shape[1]} columns of X"
         raise InputError(what, remedy="give one name for each column")
-    if X.dtype.kind in "biuf" or sparse.issparse(X):
-        kind = "CSR" if sparse.issparse(X) else str(X.dtype)
-        return replace(_of_features(X, names, kind), notes=notes)
-    raw = {p: dict(enumerate(column)) for p, column in enumerate(X.T.tolist())}
-    empty = np.full(X.shape, np.nan)
-    return Frame(names, empty, raw, str(X.dtype), all_features=True, ours=True, notes=notes)
-
-
-def from_anndata(X: Any, obs: Any, names: Sequence[Any], kind: str) -> Frame:
-    """Make a frame of AnnData: a matrix, its samples and their columns in obs, its features."""
-    if getattr(X, "shape", ()) != (len(obs), len(names)):
-        what = f"X does not have the {len(obs)} samples of obs and the {len(names)} features of var"
-        raise InputError(what, remedy="write it again")
-    frame = replace(_of_features(X, names, kind), id_name="obs_names", ids=[*map(str, obs.index)])
-    frame.beside = {str(name): _objects(obs[name]) for name in obs.columns}
-    return frame
-
-
-def _of_features(X: Any, names: Sequence[Any], kind: str) -> Frame:
-    """Make a frame of a matrix of numbers, with every index of a sparse one checked."""
-    dtype = getattr(X, "dtype", None)
-    if dtype is None or dtype.kind not in "biuf" or X.ndim != 2:
-        raise InputError(f"the matrix holds {dtype}, not numbers")
-    if sparse.issparse(X):
+    named = [as_label(name) or f"column {j}" for j, name in enumerate(names)]
+    numeric, raw = X.dtype.kind in "biuf", dict[int, dict[int, Any]]()
+    kind = kind or ("CSR" if packed else str(X.dtype))
+    if packed and not numeric:
+        raise InputError(f"the matrix holds {X.dtype}, not numbers")
+    if packed:
         try:
             X.check_format(full_check=True)
         except ValueError as error:
@@ -319,11 +301,21 @@ def _of_features(X: Any, names: Sequence[Any], kind: str) -> Frame:
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-    else:
-        X = np.asarray(X)
+    elif not numeric:
+        raw = {p: dict(enumerate(column)) for p, column in enumerate(X.T.tolist())}
+        X = np.full(X.shape, np.nan)
     X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-    named = [as_label(name) or f"column {j}" for j, name in enumerate(names)]
-    return Frame(named, X, {}, kind, all_features=True)
+    return Frame(named, X, raw, kind, all_features=True, notes=notes)
+
+
+def from_anndata(X: Any, obs: Any, names: Sequence[Any], kind: str) -> Frame:
+    """Make a frame of AnnData: a matrix, its samples and their columns in obs, its features."""
+    if getattr(X, "shape", ()) != (len(obs), len(names)):
+        what = f"X does not have the {len(obs)} samples of obs and the {len(names)} features of var"
+        raise InputError(what, remedy="write it again")
+    frame = replace(from_matrix(X, names, kind), id_name="obs_names", ids=[*map(str, obs.index)])
+    frame.beside = {str(name): _objects(obs[name]) for name in obs.columns}
+    return frame
 
 
 @dataclass(frozen=True)
@@ -353,7 +345,7 @@ def stand_up(
         notes.append(f"the header names the samples; there is no row {quote(roles.id)}")
         roles = replace(roles, id=None)
     refuse_duplicates(header, "column", roles.drop)
-    kept = {p: header[p] for p in refuse_unnamed(frame, range(start, len(header)))}
+    kept = {p: header[p] for p in frame.named(range(start, len(header)))}
     if not kept:
         raise InputError("the header names no sample", remedy="add a header line")
     dropped = {name: "asked for" for name in kept.values() if name in roles.drop}
@@ -508,7 +500,7 @@ def pick_columns(frame: Frame, roles: Roles, options: ReadOptions, labels: Label
     gone = {*roles.drop} if frame.all_features else {*roles.drop, *roles.named().values()}
     if roles.features is None:
         left = [p for p, name in enumerate(header) if p not in taken and name not in gone]
-        places = refuse_unnamed(frame, left)
+        places = frame.named(left)
     else:
         wanted = [n for n in roles.features if not any(made_of(n, c) for c in roles.adjust)]
         at: dict[str, list[int]] = {name: [] for name in wanted}

@@ -2,49 +2,42 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
+import io
 from collections.abc import Collection, Iterator
-from pathlib import Path
 from typing import Any
 
 from .errors import InputError, listed, option, quote
 from .frame import Frame, collect
-from .text import ReadOptions, Rows, of_width, open_text, split_lines
+from .text import ReadOptions, Rows, of_width, split_lines
 
 _BEGIN, _END = "!series_matrix_table_begin", "!series_matrix_table_end"
 _SAMPLE = "!Sample_"
-_OPENINGS = (b"!series_", b'"!series_', b"!sample_", b'"!sample_')
 _AGAIN = "the file may be damaged or cut short: download it again"
 
 
-def is_series_matrix(path: Path) -> bool:
-    """Tell by its first line whether a text, gzipped or not, is a series matrix."""
-    try:
-        with open(path, "rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
-        with gzip.open(path, "rb") if packed else open(path, "rb") as file:
-            head = file.read(4096)
-    except (OSError, EOFError, zlib.error):
-        return False
-    return head.removeprefix(b"\xef\xbb\xbf").lstrip().lower().startswith(_OPENINGS)
+def is_series_matrix(handle: io.TextIOWrapper) -> bool:
+    """Tell by its first line whether a text is a series matrix."""
+    opening = handle.read(4096).lstrip().removeprefix('"').lower()
+    handle.seek(0)
+    return opening.startswith(("!series_", "!sample_"))
 
 
-def read_series_matrix(path: Path, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
+def read_series_matrix(
+    handle: io.TextIOWrapper, packed: str, options: ReadOptions, verbatim: Collection[str] | None
+) -> Frame:
     """Read the numbers with samples as columns, and what is known of the samples."""
     above: list[tuple[str, list[str]]] = []
-    with open_text(path, options.encoding) as (handle, compressed):
-        lines = split_lines(handle, "\t")
-        for _, cells in lines:
-            if cells[0].strip().lower() == _BEGIN:
-                break
-            above.append((cells[0].strip(), [cell.strip() for cell in cells[1:]]))
-        else:
-            raise InputError("the series matrix holds no table of numbers", remedy=_AGAIN)
-        names = [name.strip() for name in next(lines, (0, [""]))[1]]
-        kind = f"{'gzipped ' if compressed else ''}GEO series matrix, {handle.encoding}"
-        rows = Rows(names, of_width(_up_to_end(lines), len(names), ""), kind)
-        frame = collect(rows, options, ())
+    lines = split_lines(handle, "\t")
+    for _, cells in lines:
+        if cells[0].strip().lower() == _BEGIN:
+            break
+        above.append((cells[0].strip(), [cell.strip() for cell in cells[1:]]))
+    else:
+        raise InputError("the series matrix holds no table of numbers", remedy=_AGAIN)
+    names = [name.strip() for name in next(lines, (0, [""]))[1]]
+    kind = f"{packed}GEO series matrix, {handle.encoding}"
+    rows = Rows(names, of_width(_up_to_end(lines), len(names), ""), kind)
+    frame = collect(rows, options, ())
     columns = _samples(above, names[1:])
     if not len(frame) and verbatim is not None:
         raise InputError(

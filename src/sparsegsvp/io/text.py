@@ -1,6 +1,6 @@
 """Text files: compression, encoding and separator are found out, quotes and widths are strict.
 
-`open_delimited` gives a file as rows of cells. A quotation mark that is never closed, text after
+`delimited` gives a file as rows of cells. A quotation mark that is never closed, text after
 a closing one, a cell that swallows whole lines and a row of another length are refused, by line
 and column. `csv_text` writes a table.
 """
@@ -100,8 +100,8 @@ def existing_file(path: str | os.PathLike[str]) -> Path:
 
 
 @contextmanager
-def open_text(path: Path, encoding: str | None) -> Iterator[tuple[io.TextIOWrapper, bool]]:
-    """Open a text, line endings untouched; say whether it was compressed."""
+def open_text(path: Path, encoding: str | None) -> Iterator[tuple[io.TextIOWrapper, str]]:
+    """Open a text, line endings untouched; say for the record if it was compressed."""
     with open(path, "rb") as file:
         compressed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
@@ -109,7 +109,8 @@ def open_text(path: Path, encoding: str | None) -> Iterator[tuple[io.TextIOWrapp
         try:
             encoding = _find_encoding(raw, encoding, path)
             raw.seek(0)
-            yield io.TextIOWrapper(raw, encoding=encoding, newline=""), compressed
+            packed = "gzipped " if compressed else ""
+            yield io.TextIOWrapper(raw, encoding=encoding, newline=""), packed
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             what = f"the gzip data are damaged or cut short ({error})"
             raise InputError(what, remedy="copy or download the file again") from error
@@ -272,40 +273,37 @@ def looks_numeric(text: str) -> bool:
     return "_" not in text and text.isascii()
 
 
-@contextmanager
-def open_delimited(path: Path, options: ReadOptions) -> Iterator[Rows]:
-    """Open a CSV or TSV file, whatever its separator, as a stream of rows."""
-    with open_text(path, options.encoding) as (handle, compressed):
-        sample: list[str] = []  # fewer lines where they are long
-        while len(sample) < 5 or (len(sample) < _SNIFFED_LINES and sum(map(len, sample)) < _BLOCK):
-            if not (line := handle.readline()):
-                break
-            sample.append(line)
-        separator, declared = options.separator, sample[0].strip().strip('"')
-        if len(declared) == 5 and declared.lower().startswith("sep="):  # as Excel understands it
-            sample[0], separator = "\n", separator or declared[4]
-        sep = separator or _find_separator(sample)
-        lines = split_lines(itertools.chain(sample, handle), sep)
-        head = list(itertools.islice(lines, _SNIFFED_LINES))
-        if not head:
-            raise InputError("the file is empty", remedy="check the path")
-        titles, notes = skip_titles(head)
-        names = [name.strip() for name in head[titles][1]]
-        body: Iterator[tuple[int, list[str]]] = itertools.chain(head[titles + 1 :], lines)
-        longer, notices = head[titles + 1 :], list[Notice]()
-        if longer[1:] and all(len(cells) == len(names) + 1 for _, cells in longer):
-            if not any(cells[-1].strip() for _, cells in longer):
-                what = "the rows have a cell more than the header, and end in an empty one: a "
-                what += "separator ends each row, or the header lacks the name of the first column"
-                remedy = "remove the separators at the ends, or name the first column"
-                raise InputError(what, f"line {longer[0][0]}", remedy)
-            names = ["", *names]
-            notes.append("the header is one cell shorter than the rows, as R writes row names")
-        packed = "gzipped " if compressed else ""
-        kind = f"{packed}text, {_SEPARATORS.get(sep, repr(sep))}-separated, {handle.encoding}"
-        if options.encoding is None and handle.encoding in ("cp1252", "latin-1"):
-            notices.append(notice("encoding", encoding=handle.encoding))
-        yield Rows(names, of_width(body, len(names), sep), kind, notes, notices)
+def delimited(handle: io.TextIOWrapper, packed: str, options: ReadOptions) -> Rows:
+    """Return a CSV or TSV file, whatever its separator, as a stream of rows."""
+    sample: list[str] = []  # fewer lines where they are long
+    while len(sample) < 5 or (len(sample) < _SNIFFED_LINES and sum(map(len, sample)) < _BLOCK):
+        if not (line := handle.readline()):
+            break
+        sample.append(line)
+    separator, declared = options.separator, sample[0].strip().strip('"')
+    if len(declared) == 5 and declared.lower().startswith("sep="):  # as Excel understands it
+        sample[0], separator = "\n", separator or declared[4]
+    sep = separator or _find_separator(sample)
+    lines = split_lines(itertools.chain(sample, handle), sep)
+    head = list(itertools.islice(lines, _SNIFFED_LINES))
+    if not head:
+        raise InputError("the file is empty", remedy="check the path")
+    titles, notes = skip_titles(head)
+    names = [name.strip() for name in head[titles][1]]
+    body: Iterator[tuple[int, list[str]]] = itertools.chain(head[titles + 1 :], lines)
+    longer, notices = head[titles + 1 :], list[Notice]()
+    if longer[1:] and all(len(cells) == len(names) + 1 for _, cells in longer):
+        if not any(cells[-1].strip() for _, cells in longer):
+            what = "the rows have a cell more than the header, and end in an empty one: a "
+            what += "separator ends each row, or the header lacks the name of the first column"
+            remedy = "remove the separators at the ends, or name the first column"
+            raise InputError(what, f"line {longer[0][0]}", remedy)
+        names = ["", *names]
+        notes.append("the header is one cell shorter than the rows, as R writes row names")
+    kind = f"{packed}text, {_SEPARATORS.get(sep, repr(sep))}-separated, {handle.encoding}"
+    if options.encoding is None and handle.encoding in ("cp1252", "latin-1"):
+        notices.append(notice("encoding", encoding=handle.encoding))
+    return Rows(names, of_width(body, len(names), sep), kind, notes, notices)
 
 
 def of_width(
