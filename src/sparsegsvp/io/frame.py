@@ -37,6 +37,17 @@ from .roles import (
 from .text import ReadOptions, Rows, looks_numeric
 
 
+@dataclass(frozen=True)
+class Labels:
+    """Labels in a second file: its columns, and the row of each identifier; empty if none is."""
+
+    columns: dict[str, list[Any]] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+    on: str = ""
+    target: str | None = None
+    source: str = ""
+
+
 @dataclass
 class Frame:
     """Cells in columns; samples in rows, once it stands up. Later all that a table is made of."""
@@ -55,6 +66,7 @@ class Frame:
     ids: list[Any] | None = None  # names of the rows that are no column, such as an index
     id_name: str = ""
     beside: dict[str, list[Any]] = field(default_factory=dict)  # obs, GEO's samples, labels
+    labels: Labels = field(default_factory=Labels)  # that are to be joined
     all_features: bool = False  # whether every column is one, as in a matrix
     ours: bool = False  # whether X may be written to
     notes: list[str] = field(default_factory=list)
@@ -318,27 +330,14 @@ def from_anndata(X: Any, obs: Any, names: Sequence[Any], kind: str) -> Frame:
     return frame
 
 
-@dataclass(frozen=True)
-class Labels:
-    """Labels in a second file: its columns, and the row of each identifier."""
-
-    columns: dict[str, list[Any]]
-    rows: dict[str, int]
-    on: str
-    target: str
-    source: str
-
-
-def stand_up(
-    frame: Frame, roles: Roles, options: ReadOptions, labels: Labels | None
-) -> tuple[Frame, Roles]:
+def stand_up(frame: Frame, roles: Roles, options: ReadOptions) -> tuple[Frame, Roles]:
     """Return the frame with samples in rows, and the roles."""
     free = options.transpose is None and frame.samples == "either"
-    why = _why_turned(frame, roles, labels) if free and len(frame.names) > 1 else ""
+    why = _why_turned(frame, roles) if free and len(frame.names) > 1 else ""
     if not (why or options.transpose or frame.samples == "columns"):
         return frame, roles
     header, start = frame.names, int(frame.ids is None)
-    known = {*frame.row_names(), *frame.beside, *(labels.columns if labels else ())}
+    known = {*frame.row_names(), *frame.beside, *frame.labels.columns}
     notes = [f"features are in rows, samples in columns: {why}"] if why else []
     corner = header[0] if start else frame.id_name
     if roles.id is not None and roles.id not in known and (free or roles.id == corner):
@@ -349,29 +348,28 @@ def stand_up(
     if not kept:
         raise InputError("the header names no sample", remedy="add a header line")
     dropped = {name: "asked for" for name in kept.values() if name in roles.drop}
-    if labels is not None:
-        titles = dict(zip(header[1:], frame.beside.get("title", ())))
-        there = {n for n in kept.values() if {n, titles.get(n)} & labels.rows.keys()}
-        strange = [n for n in kept.values() if n not in there and n not in dropped]
-        if strange and there.difference(dropped):
-            notes.append(f"left out, being columns of no labelled sample: {listed(strange)}")
-            dropped |= dict.fromkeys(strange, "no label")
+    titles = dict(zip(header[1:], frame.beside.get("title", ())))
+    there = {n for n in kept.values() if {n, titles.get(n)} & frame.labels.rows.keys()}
+    strange = [n for n in kept.values() if n not in there and n not in dropped]
+    if strange and there.difference(dropped):
+        notes.append(f"left out, being columns of no labelled sample: {listed(strange)}")
+        dropped |= dict.fromkeys(strange, "no label")
     frame = frame.turned()
     frame.pick([p - start for p, name in kept.items() if name not in dropped])
     frame.notes, frame.dropped = [*notes, *frame.notes], dropped
     return frame, replace(roles, drop=tuple(n for n in roles.drop if n not in dropped))
 
 
-def _why_turned(frame: Frame, roles: Roles, labels: Labels | None) -> str:
+def _why_turned(frame: Frame, roles: Roles) -> str:
     """Return why the features must be in rows; empty where they need not be."""
     header, down = frame.names, frame.row_names()
     if roles.features is not None:
         wanted = {*roles.features}
         turns = len(wanted.intersection(down)) > len(wanted.intersection(header))
         return "the rows have the names of the features" if turns else ""
-    if labels is not None:
-        keys = labels.rows.keys()
-        name = next((n for n in (roles.id, labels.on) if n in header), None)
+    if frame.labels.columns:
+        keys = frame.labels.rows.keys()
+        name = next((n for n in (roles.id, frame.labels.on) if n in header), None)
         cells = down if name is None else map(as_label, frame.cells(header.index(name)))
         across, n_down = len(keys & set(header[frame.ids is None :])), len(keys & set(cells))
         if n_down and across >= n_down:
@@ -392,7 +390,7 @@ def _why_turned(frame: Frame, roles: Roles, labels: Labels | None) -> str:
     return "" if measured else f"{quote(roles.target)} names a row"
 
 
-def _name_samples(frame: Frame, roles: Roles, labels: Labels | None) -> set[int]:
+def _name_samples(frame: Frame, roles: Roles) -> set[int]:
     """Find the names of the samples; return the positions of columns that can only be names."""
     header, upright = frame.names, not frame.all_features and frame.place != "column"
     unnamed = upright and frame.ids is None and header[:1] in ([""], ["Unnamed: 0"])
@@ -406,12 +404,12 @@ def _name_samples(frame: Frame, roles: Roles, labels: Labels | None) -> set[int]
         frame.notes += ["the index was taken for sample identifiers"] if upright else []
         cells = frame.ids
     else:
-        if labels is not None and labels.on in header:
-            place = header.index(labels.on)
+        if frame.labels.columns and frame.labels.on in header:
+            place = header.index(frame.labels.on)
         elif unnamed:
             said = "taken for sample identifiers"
         elif upright:
-            place, reason = _column_of_names(frame, roles, labels)
+            place, reason = _column_of_names(frame, roles)
         if place is None:
             return set()
         frame.roles += [ColumnRole(header[place], "id", reason)] if reason else []
@@ -421,16 +419,15 @@ def _name_samples(frame: Frame, roles: Roles, labels: Labels | None) -> set[int]
     return set() if place is None else {place}
 
 
-def _column_of_names(frame: Frame, roles: Roles, labels: Labels | None) -> tuple[int | None, str]:
+def _column_of_names(frame: Frame, roles: Roles) -> tuple[int | None, str]:
     """Find the column that can only name the samples, by labels or by the features of a model."""
     named = {*roles.named().values(), *roles.drop, *(roles.features or ())}
-    places = sorted(frame.raw) if labels is not None or roles.features else []
-    for p in [p for p in places if frame.names[p] not in named]:
+    for p in [p for p in sorted(frame.raw) if frame.names[p] not in named]:
         names = [as_label(cell) for cell in frame.cells(p)]
         if len({*names}) < len(names):
             continue
         text = not all(name is None or looks_numeric(name) for name in names)
-        if labels is not None and text and labels.rows.keys() & {*names}:
+        if text and frame.labels.rows.keys() & {*names}:
             return p, "has the names that the labels have"
         if roles.features and (names_samples(frame.names[p]) or (p == 0 and text)):
             return p, ""
@@ -464,14 +461,15 @@ def join(frame: Frame, labels: Labels) -> None:
         frame.beside[name] = [None if row is None else cells[row] for row in rows]
 
 
-def pick_columns(frame: Frame, roles: Roles, options: ReadOptions, labels: Labels | None) -> None:
+def pick_columns(frame: Frame, roles: Roles, options: ReadOptions) -> None:
     """Read the columns that a caller named by their roles, and make numbers of the others."""
     header, line = list(frame.names), "row" if frame.place == "column" else "column"
-    known = {*header, *frame.beside, *(labels.columns if labels else ())}
+    labels = frame.labels
+    known = {*header, *frame.beside, *labels.columns}
     behind = columns_behind(roles.features or (), known)
     roles = replace(roles, adjust=tuple(dict.fromkeys((*roles.adjust, *behind))))
     roles.check()
-    if labels is not None and labels.target in {*header}.difference(roles.drop, frame.beside):
+    if labels.target in {*header}.difference(roles.drop, frame.beside):
         raise InputError(
             f"column {quote(labels.target)} is in the table and in {one_line(labels.source)}",
             remedy=f"leave {option('labels')} out, or drop the table's with "
@@ -481,8 +479,8 @@ def pick_columns(frame: Frame, roles: Roles, options: ReadOptions, labels: Label
     others = {*header}.difference(roles.named().values()) if roles.collapse else roles.drop
     what = "feature" if frame.all_features and line == "column" else line
     refuse_duplicates(header, what, others, remedy, frame.name_lines)
-    taken = _name_samples(frame, roles, labels)
-    if labels is not None:
+    taken = _name_samples(frame, roles)
+    if labels.columns:
         join(frame, labels)
     columns: list[Column] = []
     for role, name in roles.named().items():

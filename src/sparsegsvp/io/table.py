@@ -245,7 +245,7 @@ def read_table(
     """
     roles, options = requested(locals())
     file = existing_file(path)
-    joined, source = None, shown_name(file)
+    joined, source = Labels(), shown_name(file)
     if labels is not None:
         joined = read_labels(existing_file(labels), on, target, options)
     elif on is not None:
@@ -255,9 +255,10 @@ def read_table(
     named = [*roles.named().values(), *behind, on or ""]
     with locating(source):
         frame = read_frame(file, options, {*named, *names_in(named, ())})
+        frame.labels = joined
         with guarded("a file"), open(file, "rb") as handle:
             digest = hashlib.file_digest(handle, "sha256").hexdigest()
-    return _table_of(frame, roles, options, joined, source, positive, log2, digest=digest)
+    return _table_of(frame, roles, options, source, positive, log2, digest=digest)
 
 
 def make_table(
@@ -361,7 +362,7 @@ def make_table(
             frame.text[role] = reading.codes.column(role, cells)
     target = str(getattr(y, "name", None) or "y") if y is not None else roles.target
     positive, log2 = as_label(options.get("positive")), bool(options.get("log2"))
-    return _table_of(frame, roles, reading, None, source, positive, log2, target=target)
+    return _table_of(frame, roles, reading, source, positive, log2, target=target)
 
 
 _OF_FILES = ("labels", "on", "transpose", "sheet", "separator", "encoding")
@@ -403,21 +404,20 @@ def requested(given: Mapping[str, Any]) -> tuple[Roles, ReadOptions]:
 
 
 def _table_of(
-    frame: Frame, roles: Roles, options: ReadOptions, labels: Labels | None, source: str,
-    positive: str | None, log2: bool, *, digest: str = "", target: str | None = None,
+    frame: Frame, roles: Roles, options: ReadOptions, source: str, positive: str | None, log2: bool,
+    *, digest: str = "", target: str | None = None,
 ) -> Table:  # fmt: skip
     """Make a table of any frame: turn it, join labels, give roles, make numbers, check."""
     codes = options.codes.numbers
     with locating(source):
-        known = {*frame.names, *frame.beside, *(labels.columns if labels else ())}
+        known = {*frame.names, *frame.beside, *frame.labels.columns}
         lists = {name: given for name in LISTS if (given := getattr(roles, name))}
         known |= {*map(str, frame.row_names())} if lists and frame.names else set()
-        column = roles.target if labels is None else labels.target
         parts: Any = {name: names_in(given, known) for name, given in lists.items()}
-        roles = replace(roles, target=column, **parts)
-        frame, roles = stand_up(frame, roles, options, labels)
+        roles = replace(roles, target=frame.labels.target or roles.target, **parts)
+        frame, roles = stand_up(frame, roles, options)
         first = frame.names[0] if frame.names and frame.place != "column" else ""
-        pick_columns(frame, roles, options, labels)
+        pick_columns(frame, roles, options)
         digest = digest or _digest_of(frame)
         frame.X, met = mark_missing(frame.X, codes, in_place=frame.ours)
         frame.codes += met
