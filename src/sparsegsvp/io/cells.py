@@ -214,11 +214,12 @@ def find_decimal(columns: Sequence[Column], options: ReadOptions, frame: Frame) 
             f"with {option('thousands')}",
         )
     mark = shown[0] if shown else "," if options.thousands == "." else "."
-    texts = [text for column in marked.get(mark, ()) for text in column.texts(mark)]
-    # a comma that nothing shows to be the decimal mark is as often the other
-    doubtful = mark == "," and frame.doubtful and all(map(THOUSANDS[","].fullmatch, texts))
-    for column in marked.get(mark, ()):
-        if doubtful or column.may_be_thousands(mark):
+    texts = [(column.name, text) for column in marked[mark] for text in column.texts(mark)]
+    told = options.thousands is not None or not frame.doubtful
+    doubtful = not told and all(THOUSANDS[mark].fullmatch(text) for _, text in texts)
+    for column in marked[mark]:
+        # a comma that nothing shows to be the decimal mark is as often the other
+        if (doubtful and mark == ",") or column.may_be_thousands(mark):
             text = column.texts(mark)[0]
             readings = f"{text.replace(',', '.')} or {text.replace(mark, '')}"
             raise InputError(
@@ -227,6 +228,10 @@ def find_decimal(columns: Sequence[Column], options: ReadOptions, frame: Frame) 
                 f"use {option('decimal', mark)} if it is {kind[mark]}, {option('thousands', mark)} "
                 "if it separates thousands",
             )
+    if texts and doubtful:
+        (where, text), *_ = texts
+        whole = text.replace(mark, "")
+        frame.notices.append(notice("thousands", mark, text=text, where=where, whole=whole))
     return mark
 
 
@@ -245,8 +250,7 @@ def make_numbers(
             columns[p] = column
     numeric = [*columns.values(), *(c for c in adjusted if not c.holds_text)]
     decimal = find_decimal(numeric, options, frame)
-    marked = [(c.name, text) for c in numeric for text in c.texts(decimal)]
-    if decimal == "," and (frame.mark == "," or marked):
+    if decimal == "," and (frame.mark == "," or any(c.kinds[","] for c in numeric)):
         frame.notes.append("numbers are written with decimal commas")
     for column in adjusted:
         if column.holds_text:
@@ -260,11 +264,6 @@ def make_numbers(
         if not (names_samples(column.name) or names_people(column.name)):
             del frame.raw[p]  # names of samples stay as they are written
     frame.take([p for p in places if p in columns or not frame.raw.get(p)])
-    told = options.decimal or options.thousands or not frame.doubtful
-    if marked and not told and all(THOUSANDS[decimal].fullmatch(text) for _, text in marked):
-        (where, text), *_ = marked
-        whole = text.replace(decimal, "")
-        frame.notices.append(notice("thousands", decimal, text=text, where=where, whole=whole))
 
 
 _COLLAPSE = {

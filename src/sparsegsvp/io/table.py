@@ -459,10 +459,8 @@ def _digest_of(frame: Frame) -> str:
     """SHA-256 of the values, the names and the labels."""
     X = frame.X
     digest = hashlib.sha256(f"{X.shape} {X.dtype}".encode())
-    parts = [X]
-    if sparse.issparse(X):
-        parts = [X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data]
-    for part in parts:
+    indices = (X.indptr, X.indices) if sparse.issparse(X) else ()
+    for part in (*(i.astype(np.int64) for i in indices), X.data if indices else X):
         digest.update(np.ascontiguousarray(part).data)
     digest.update(json.dumps([frame.names, frame.text.get("target")]).encode())
     return digest.hexdigest()

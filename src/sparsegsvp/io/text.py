@@ -119,8 +119,6 @@ def open_text(path: Path, encoding: str | None) -> Iterator[tuple[io.TextIOWrapp
 def _find_encoding(raw: BinaryIO, given: str | None, path: Path) -> str:
     """Return the first encoding that reads all of a file."""
     head = raw.read(4096)
-    if not head.strip():
-        raise InputError("the file is empty", remedy="check the path")
     marked = [name for mark, name in _MARKED.items() if head.startswith(mark)]
     sure = given or (marked[0] if marked else None)
     why = ""
@@ -275,19 +273,15 @@ def looks_numeric(text: str) -> bool:
 
 def delimited(handle: io.TextIOWrapper, packed: str, options: ReadOptions) -> Rows:
     """Return a CSV or TSV file, whatever its separator, as a stream of rows."""
-    sample: list[str] = []  # fewer lines where they are long
-    while len(sample) < 5 or (len(sample) < _SNIFFED_LINES and sum(map(len, sample)) < _BLOCK):
-        if not (line := handle.readline()):
-            break
-        sample.append(line)
+    sample = handle.readlines(_BLOCK)
+    if not any(c.isalnum() for line in sample for c in line):
+        raise InputError("the file is empty", remedy="check the path")
     separator, declared = options.separator, sample[0].strip().strip('"')
     if len(declared) == 5 and declared.lower().startswith("sep="):  # as Excel understands it
         sample[0], separator = "\n", separator or declared[4]
-    sep = separator or _find_separator(sample)
+    sep = separator or _find_separator(sample[:_SNIFFED_LINES])
     lines = split_lines(itertools.chain(sample, handle), sep)
     head = list(itertools.islice(lines, _SNIFFED_LINES))
-    if not head:
-        raise InputError("the file is empty", remedy="check the path")
     titles, notes = skip_titles(head)
     names = [name.strip() for name in head[titles][1]]
     body: Iterator[tuple[int, list[str]]] = itertools.chain(head[titles + 1 :], lines)
