@@ -22,7 +22,7 @@ from scipy import sparse
 
 from .._notices import notice
 from .errors import InputError, counted, listed, option, quote
-from .roles import IS, VERSUS, ColumnRole, Roles, look_of, made_of, names_people, names_samples
+from .roles import IS, VERSUS, WORDS, ColumnRole, Roles, identifies, look_of, made_of
 from .text import ReadOptions, looks_numeric
 
 if TYPE_CHECKING:
@@ -40,21 +40,9 @@ _FORMS = {
 }
 _CODE_LENGTH = 20  # what is longer is no code
 
-# Cells that say "too little to be measured" rather than "not known".
-BELOW_DETECTION = frozenset(
-    [f"{sign}{limit}" for sign in ("", "<", "< ", "below ") for limit in ("lod", "loq", "dl")]
-    + ["nd", "n.d.", "n.d", "n/d", "bdl", "blod", "bloq", "not detected", "undetected"]
-    + ["undetermined", "below detection", "below detection limit", "below limit of detection"]
-)
-# What programs write for a value that is not there: missing in every column, labels too.
-NOT_AVAILABLE = frozenset(["", "na", "n/a", "#n/a", "#na", "<na>", "nan", "null", "#null!"])
-# In a column of numbers these stand for "not measured"; among labels they may name a class.
-MISSING = BELOW_DETECTION.union(
-    NOT_AVAILABLE,
-    ["n.a.", "n.a", "none", "nil", "#div/0!", "#num!", "#value!", "#ref!", "#name?"],
-    ["?", ".", "-", "--", "\N{EN DASH}", "\N{EM DASH}", "missing", "unknown"],
-    ["not available", "not applicable", "not measured", "not determined", "no data"],
-)
+BELOW_DETECTION = frozenset(WORDS["missing"]["below detection"])
+NOT_AVAILABLE = frozenset(WORDS["missing"]["everywhere"])
+MISSING = BELOW_DETECTION.union(NOT_AVAILABLE, WORDS["missing"]["among numbers"])
 
 
 def as_label(cell: Any, strip: bool = True) -> str | None:
@@ -243,7 +231,7 @@ def make_numbers(
     columns: dict[int, Column] = {}
     for p in [p for p in places if frame.raw.get(p)]:
         column = Column(frame.names[p], column_of(frame.X, p), frame.raw[p], codes)
-        named = look_of(column.name) is not None or names_samples(column.name)
+        named = look_of(column.name) is not None or identifies(column.name)
         if not strict and (column.holds_text or (column.kinds["text"] and named)):
             frame.texts[column.name] = [codes.label(cell) for cell in frame.cells(p)]
         else:
@@ -261,7 +249,7 @@ def make_numbers(
         if not frame.ours:
             frame.X, frame.ours = np.array(frame.X, dtype=np.float64), True
         frame.X[:, p] = column.to_numbers(decimal, options.thousands, frame)
-        if not (names_samples(column.name) or names_people(column.name)):
+        if not identifies(column.name):
             del frame.raw[p]  # names of samples stay as they are written
     frame.take([p for p in places if p in columns or not frame.raw.get(p)])
 

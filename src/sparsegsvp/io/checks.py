@@ -19,18 +19,7 @@ from .._validate import LARGEST, first_few
 from .cells import BELOW_DETECTION, MISSING, as_label, column_of, column_slices, spelling_key
 from .errors import InputError, counted, listed, option, quote, suggestion
 from .frame import Frame
-from .roles import (
-    REPEATS,
-    ColumnRole,
-    Facts,
-    Role,
-    Roles,
-    look_of,
-    looks_of,
-    names_people,
-    names_samples,
-    role_of,
-)
+from .roles import REPEATS, ColumnRole, Facts, Role, Roles, identifies, look_of, looks_of, role_of
 from .text import looks_numeric
 
 
@@ -177,7 +166,7 @@ def _assign_roles(frame: Frame, roles: Roles, target: str | None, first: str) ->
         if name in frame.texts:
             what, remedy = _first_text(frame, [name], "keep"), "code it as numbers"
         raise InputError(what, remedy=remedy)
-    odd = [n for n in names if n in keep and (look_of(n) or names_samples(n))]
+    odd = [n for n in names if n in keep and (look_of(n) or identifies(n))]
     frame.roles += [ColumnRole(name, "feature", "kept as asked") for name in odd]
     looks = {i: look for i, look in looks_of(names).items() if names[i] not in keep}
     whole = whole_columns(frame.X)
@@ -189,7 +178,7 @@ def _assign_roles(frame: Frame, roles: Roles, target: str | None, first: str) ->
         Facts(name, cells, first=name == first, look=look_of(name))
         for name, cells in frame.texts.items()
     ]
-    named = (i for i, name in enumerate(names) if names_samples(name) or names_people(name))
+    named = (i for i, name in enumerate(names) if identifies(name))
     for i in sorted({*looks, *(i for i in named if whole[i] and names[i] not in keep)}):
         cells = [as_label(cell) for cell in frame.cells(i)]  # as they are written
         entire = bool(whole[i]) and (i in looks or None not in cells)
@@ -290,7 +279,7 @@ def _holds_text(frame: Frame, names: list[str]) -> InputError:
     what, it = _first_text(frame, names), "them" if len(names) > 1 else "it"
     remedy = f"leave {it} out with {option('drop', names)}, have {it} in every panel with "
     remedy += f"{option('adjust', names)}, or code {it} as numbers"
-    if people := [name for name in names if names_people(name) or names_samples(name)]:
+    if people := [name for name in names if identifies(name)]:
         remedy = f"{option('group', people[0])} keeps the samples of each together; else {remedy}"
     return InputError(what, remedy=remedy)
 

@@ -23,17 +23,7 @@ from .._notices import Notice
 from .._validate import first_few
 from .cells import THOUSANDS, Codes, Column, as_label, column_of, make_numbers
 from .errors import InputError, did_you_mean, listed, one_line, option, quote, suggestion
-from .roles import (
-    SERIES,
-    ColumnRole,
-    Roles,
-    columns_behind,
-    looks_of,
-    made_of,
-    names_people,
-    names_samples,
-    stem_of,
-)
+from .roles import SERIES, ColumnRole, Roles, columns_behind, identifies, looks_of, made_of, stem_of
 from .text import ReadOptions, Rows, looks_numeric
 
 
@@ -190,7 +180,7 @@ def collect(rows: Rows, options: ReadOptions, verbatim: Collection[str] | None) 
     m, codes, keep = len(rows.names), options.codes, {0}
     looks, stems = looks_of(rows.names), Counter(map(stem_of, rows.names))
     for p, name in enumerate(rows.names):
-        named = names_samples(name) or names_people(name) or (p in looks and looks[p].plain)
+        named = identifies(name) or (p in looks and looks[p].plain)
         named = named and stems[stem_of(name)] <= SERIES
         if verbatim is None or name in verbatim or named or not name:
             keep.add(p)
@@ -429,7 +419,7 @@ def _column_of_names(frame: Frame, roles: Roles) -> tuple[int | None, str]:
         text = not all(name is None or looks_numeric(name) for name in names)
         if text and frame.labels.rows.keys() & {*names}:
             return p, "has the names that the labels have"
-        if roles.features and (names_samples(frame.names[p]) or (p == 0 and text)):
+        if roles.features and (identifies(frame.names[p]) or (p == 0 and text)):
             return p, ""
     return None, ""
 

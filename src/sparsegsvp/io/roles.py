@@ -19,59 +19,29 @@ unknown ("Age (Jahre)") the values have to speak for it too.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Literal
 
 from .errors import InputError, option, quote
 
 Role = Literal["target", "id", "group", "batch", "covariate", "ignored", "feature"]
 
-# Words that name a column by themselves, by what it looks like; and the role it has. Of several in
-# one name the first counts; weak ones, which often only qualify another, count after them.
-_STRONG_WORDS: dict[tuple[Role, str], str] = {
-    ("covariate", "clinical"): """age ages alter edad dob birth sex sexe sexo gender geschlecht male
-        female bmi weight height stage staging grade grading gleason ecog karnofsky tnm race
-        ethnicity smoking smoker smokers alcohol menopause menopausal parity treatment treated
-        therapy chemotherapy radiotherapy dose pack packs comorbidity comorbidities diabetes
-        hypertension education purity cellularity""",
-    ("batch", "technical"): """batch batches plate plates run runs lane flowcell date site sites
-        center centre hospital clinic cohort study dataset institution institute country operator
-        technician instrument machine scanner platform slide well rin dv200 injection acquisition
-        storage protocol""",
-    ("ignored", "like an outcome"): """os pfs dfs rfs efs dss survival survived event death dead
-        died alive deceased vital censor censored censoring censorship followup follow relapse
-        relapsed recurrence recurred progression mortality outcome prognosis""",
+WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+_LOOKS = {
+    kind: {word: look for look, text in WORDS[kind].items() for word in text.split()}
+    for kind in ("strong", "weak")
 }
-_WEAK_WORDS: dict[tuple[Role, str], str] = {
-    ("covariate", "clinical"): "status score",
-    ("batch", "technical"): "year years order",
-    ("ignored", "like an outcome"): """time day days week weeks month months response responder""",
-    ("ignored", "like another label"): """class label labels target diagnosis diagnose subtype
-        histology phenotype condition disease""",
-}
-# Words that may stand beside those: units, places, people, kinds.
-_BESIDE = """a and at by coded for from in is of on or per since the to up with no nr num number
-    code group groups category cat level value val total last first initial final baseline current
-    dx onset entry enrollment enrolment inclusion surgery resection operation biopsy collection
-    sampling sample patient patients pt subject donor participant case individual animal mouse
-    tumor tumour cancer path pathologic pathological pathology ajcc figo who ecog binary bin dummy
-    numeric int index id ids name f m n t x y z yr yrs mo mos wk d h hour hours min kg g lb lbs cm
-    mm m2 er pr her2 type range squared free overall specific progression contact known rna dna seq
-    sequencing experiment exp processing processed preparation prep freezing draw visit exam
-    examination death ps performance raw years old i ii iii iv risk nodal"""
-# Whose samples must not be split between training and test; other names of samples; and beside.
-_PEOPLE = """patient patients subject subjects participant participants donor donors individual
-    individuals person animal mouse mrn"""
-_PEOPLE_ONLY = "family litter twin household pt"
-_SAMPLES = """id ids sample samples case specimen barcode accession index idx row rownames obs
-    observation uid uuid gsm unnamed record name names"""
-_BESIDE_ID = "no nr num number code ref key the of x y study tumor tumour hospital pt"
-# Words that still count, given values to match, where one other word is unknown.
-_TELLING = "age sex gender bmi batch plate stage grade survival date"
-_ALSO_GENES = ("run", "efs")
+_STRONG, _WEAK = _LOOKS["strong"], _LOOKS["weak"]
+_NAMES = {kind: frozenset(text.split()) for kind, text in WORDS["names"].items()}
+_KNOWN = _NAMES["beside"].union(_STRONG, _WEAK)
+_PERSONS, _IDS = _NAMES["people"] | _NAMES["groups"], _NAMES["people"] | _NAMES["samples"]
+_KNOWN_IDS = _IDS | _PERSONS | _NAMES["beside ids"]
+_ROLES: dict[str, Role] = {"clinical": "covariate", "technical": "batch"}  # others are ignored
 # Genes of worms (age-1, sex-1) and how others are often written (BMI-1, OS-9, ID-3).
 _HYPHENED_GENE = re.compile(r"[A-Za-z]{2,4}-\d+(\.\d+)?")
 _OF_SURVIVAL = re.compile(
@@ -84,21 +54,19 @@ _WORD = re.compile(r"[^\W\d_]{4,}(?=\d*)|[^\W\d_]+\d*|\d+")
 # words (batch 1 to batch 12 are no measurements), and of those that often count something else.
 SERIES, _WEAK_SERIES = 20, 3
 
-_STRONG = {word: look for look, text in _STRONG_WORDS.items() for word in text.split()}
-_WEAK = {word: look for look, text in _WEAK_WORDS.items() for word in text.split()}
-_KNOWN = {*_STRONG, *_WEAK, *_BESIDE.split()}
-_PERSONS, _IDS = {*_PEOPLE.split(), *_PEOPLE_ONLY.split()}, {*_PEOPLE.split(), *_SAMPLES.split()}
-_KNOWN_IDS = {*_IDS, *_PERSONS, *_BESIDE_ID.split()}
-
 
 @dataclass(frozen=True)
 class Look:
-    """What a name looks like: the role it suggests, in words too, and how sure that is."""
+    """What a name looks like, in words; how sure that is; and the role that this suggests."""
 
-    role: Role
     words: str
     plain: bool
     most: int = SERIES
+
+    @property
+    def role(self) -> Role:
+        """The role of a column that looks so."""
+        return _ROLES.get(self.words, "ignored")
 
 
 @lru_cache(maxsize=1 << 15)
@@ -115,13 +83,13 @@ def look_of(name: str) -> Look | None:
     words = words_of(name)
     unknown = sum(word not in _KNOWN for word in words)
     strong = [word for word in words if word in _STRONG]
-    sure = [word for word in strong if word in _TELLING.split()]
+    sure = [word for word in strong if word in _NAMES["telling"]]
     weak = [word for word in words if word in _WEAK]
     if unknown == 0 and strong:
-        return Look(*_STRONG[strong[0]], plain=len(words) > 1 or words[0] not in _ALSO_GENES)
+        return Look(_STRONG[strong[0]], plain=len(words) > 1 or words[0] not in _NAMES["genes"])
     if unknown == 0 and weak:
-        return Look(*_WEAK[weak[0]], plain=True, most=_WEAK_SERIES)
-    return Look(*_STRONG[sure[0]], plain=False) if unknown == 1 and sure else None
+        return Look(_WEAK[weak[0]], plain=True, most=_WEAK_SERIES)
+    return Look(_STRONG[sure[0]], plain=False) if unknown == 1 and sure else None
 
 
 def names_samples(name: str) -> bool:
@@ -136,10 +104,15 @@ def names_people(name: str) -> bool:
     return not _PERSONS.isdisjoint(words) and _KNOWN_IDS.issuperset(words)
 
 
+def identifies(name: str) -> bool:
+    """Whether a column is named like samples, or like those that they come from."""
+    return names_samples(name) or names_people(name)
+
+
 def sorts_samples(name: str) -> bool:
     """Whether a column is named like a sex, an age, a batch or identifiers: no classes to tell."""
-    strong = any(_STRONG.get(word, ("ignored",))[0] != "ignored" for word in words_of(name))
-    return strong or names_samples(name) or names_people(name)
+    strong = any(_STRONG.get(word) in _ROLES for word in words_of(name))
+    return strong or identifies(name)
 
 
 def looks_of(names: Sequence[str]) -> dict[int, Look]:
@@ -260,14 +233,6 @@ def role_of(c: Facts, wide: bool, fractions: bool, nameless: bool) -> tuple[str,
     return next(((role, reason) for fits, role, reason in rules if fits), ("feature", ""))
 
 
-_OF_INTEREST = """1 + abnormal active affected bad cancer carcinoma case cases dead death died
-    disease diseased event failure ill infected malignant metastasis metastatic mutant patient
-    patients poor pos positive present progression recurrence relapse relapsed resistant responder
-    sick t true tumor tumors tumour tumours yes y"""
-_OF_COMPARISON = """0 - absent alive benign censored control controls ctrl false good healthy n neg
-    negative no non none normal not reference sensitive survived uninfected well wildtype wt"""
-
-
 def guess_positive(classes: Sequence[str]) -> str:
     """Guess from their names which of two classes, sorted, is the one of interest.
 
@@ -279,9 +244,10 @@ def guess_positive(classes: Sequence[str]) -> str:
     >>> guess_positive(["ER+", "ER-"]), guess_positive(["no relapse", "relapse"])
     ('ER+', 'relapse')
     """
+    interest, comparison = (WORDS["classes"][k].split() for k in ("interest", "comparison"))
     words = [set(re.findall(r"[a-z]+|[0-9]+|[+-]$", name.lower().strip())) for name in classes]
-    others = [w.isdisjoint(_OF_COMPARISON.split()) for w in words]
-    wanted = [o and not w.isdisjoint(_OF_INTEREST.split()) for w, o in zip(words, others)]
+    others = [w.isdisjoint(comparison) for w in words]
+    wanted = [o and not w.isdisjoint(interest) for w, o in zip(words, others)]
     for marks in (wanted, others):
         if marks.count(True) == 1:
             return classes[marks.index(True)]
