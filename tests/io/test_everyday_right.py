@@ -190,7 +190,7 @@ def test_labels_that_are_not_there_are_no_class(tmp_path):
     table = read_table(write(tmp_path / "a.csv", text), target="class")
     assert table.class_counts() == {"unknown": 2, "x": 1, "y": 2}
     left, doubt = (n for n in table.notices if n.code == "missing labels")
-    assert "3 samples have no label" in left.text
+    assert "3 samples were left out, having no label" in left.text
     assert doubt.actions[0].value == "unknown"  # a class, or not: said
     assert read_table(tmp_path / "a.csv", target="class", na="unknown").class_counts() == {
         "x": 1, "y": 2,

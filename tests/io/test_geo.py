@@ -66,7 +66,7 @@ def test_what_is_said_of_the_samples_goes_by_several_names(tmp_path):
     # a sample of which nothing is said has no label
     table = read_table(path, target="sex")
     assert list(table.sample_names) == GSM[:4] and list(table.y) == ["M", "F", "F", "M"]
-    assert "2 samples have no label and were left out" in " ".join(table.record)
+    assert "2 samples were left out, having no label" in " ".join(table.record)
 
 
 def test_features_and_samples_can_be_left_out(tmp_path):

@@ -25,7 +25,7 @@ def test_matched_by_identifier_and_not_by_order(files):
     assert list(read.y) == ["well", "ill", "ill"]
     assert list(read.groups) == ["B", "A", "A"]
     np.testing.assert_array_equal(read.X, [[1, 2], [3, 4], [5, 6]])
-    assert "1 sample has no label and was left out (line 5)" in read.record
+    assert "1 sample was left out, having no label (line 5)" in read.record
     assert "1 rows of labels.csv belong to no sample of the table" in read.record
     assert read.target == "diagnosis"
 

@@ -462,9 +462,9 @@ def test_a_single_look_in_a_small_table():
     assert whys(table)["age"] == ("feature", "looks clinical")
     (notice,) = table.notices
     assert notice.severity == "note"
-    assert notice.text.startswith("'age' looks clinical. In a table of few or unlike columns it is")
+    assert notice.text.startswith("Looks clinical: 'age'. In a table of few or unlike columns such")
     both = make_table(wide(m=8, age=some(), plate=some(seed=3)), target="type").notices[0].text
-    assert "look clinical or technical" in both and "they are features like" in both
+    assert both.startswith("Looks clinical or technical: 'age' and 'plate'.")
 
 
 def test_a_constant_that_may_be_an_age_is_left_to_the_others():

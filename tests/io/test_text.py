@@ -73,7 +73,7 @@ def test_missing_is_missing_in_numbers_and_a_label_in_labels(tmp_path, token):
         assert [n.code for n in table.notices if n.code == "missing labels"] or token == "-"
     else:
         np.testing.assert_array_equal(table.X[:, 0], [1, 5, 7])
-        assert "1 sample has no label and was left out (line 3)" in table.record
+        assert "1 sample was left out, having no label (line 3)" in table.record
 
 
 def test_decimal_commas_are_read_right(tmp_path):

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -343,27 +342,20 @@ def append_covariates(
     return covariates
 
 
-def mark_missing(X: Any, values: Sequence[float], *, in_place: bool) -> tuple[Any, Counter[str]]:
-    """Put NaN where a matrix holds one of some values; return it and how often each was met."""
-    if sparse.issparse(X) and 0.0 in values:
+def mark_missing(frame: Frame, values: Sequence[float]) -> None:
+    """Put NaN where the matrix of a frame holds one of some values, and count these."""
+    X, packed = frame.X, sparse.issparse(frame.X)
+    if packed and 0.0 in values:
         what = f"0 cannot mark missing values in a sparse matrix ({option('na')})"
         raise InputError(what, remedy="what such a matrix leaves out are zeros")
-    data, met = X.data if sparse.issparse(X) else X, Counter[str]()
+    data = X.data if packed else X
     for value in values:
         if (hit := data == value).any():
-            if not (in_place and data.flags.writeable):
-                data, in_place = data.copy(order="K"), True
+            if not (frame.ours and data.flags.writeable):
+                data, frame.ours = data.copy(order="K"), True
             data[hit] = np.nan
-            met[f"{value:g}"] += int(hit.sum())
-    if not met:
-        return X, met
-    return X._with_data(data, copy=False) if sparse.issparse(X) else data, met
-
-
-def column_slices(X: Any) -> Iterator[slice]:
-    """Yield slices of columns: what is made of each stays small. Sparse data are one slice."""
-    step = max(1, X.shape[1] if sparse.issparse(X) else (1 << 20) // max(1, X.shape[0]))
-    return (slice(start, start + step) for start in range(0, X.shape[1], step))
+            frame.codes[f"{value:g}"] += int(hit.sum())
+    frame.X = X._with_data(data, copy=False) if packed else data
 
 
 def column_of(X: Any, i: int) -> NDArray[np.float64]:

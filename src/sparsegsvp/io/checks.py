@@ -16,7 +16,7 @@ from scipy import sparse
 
 from .._notices import Notice, Severity, notice
 from .._validate import LARGEST, first_few
-from .cells import BELOW_DETECTION, MISSING, as_label, column_of, column_slices, spelling_key
+from .cells import BELOW_DETECTION, MISSING, as_label, column_of, spelling_key
 from .errors import InputError, counted, listed, option, quote, suggestion
 from .frame import Frame
 from .roles import REPEATS, ColumnRole, Facts, Role, Roles, identifies, look_of, looks_of, role_of
@@ -71,9 +71,8 @@ def _check_labels(
     if not kept:
         raise InputError("no sample has a label", remedy=f"check {option('target')}")
     if gone := [frame.row(i) for i, label in enumerate(labels) if label is None]:
-        some = "1 sample has" if len(gone) == 1 else f"{len(gone)} samples have"
-        text = f"{some} no label and {'was' if len(gone) == 1 else 'were'}"
-        frame.notes.append(f"{text} left out ({first_few(gone, most=3)})")
+        text = f"{counted(len(gone), 'sample', 'was')} left out, having no label"
+        frame.notes.append(f"{text} ({first_few(gone, most=3)})")
         frame.notices.append(_notice("missing labels", text=text))
         frame.pick(kept)
     positive = _unify_spelling(frame, positive)
@@ -208,8 +207,8 @@ def _assign_roles(frame: Frame, roles: Roles, target: str | None, first: str) ->
         raise InputError(what, remedy=remedy)
     frame.take(left)
     if out:
-        s = "column was" if len(out) == 1 else "columns were"
-        frame.notes.append(f"{len(out)} {s} left out, not being features: {listed(out)}")
+        some = counted(len(out), "column", "was")
+        frame.notes.append(f"{some} left out, not being features: {listed(out)}")
 
 
 def _notice_roles(frame: Frame, columns: list[Facts]) -> Iterator[Notice]:
@@ -222,22 +221,19 @@ def _notice_roles(frame: Frame, columns: list[Facts]) -> Iterator[Notice]:
             yield _notice("batch column", c.name)
     plain = {c.name: c.look for c in columns if c.role == "feature" and c.look and c.reason}
     if plain:
-        alone = len(plain) == 1
-        look, are = f"look{'s' * alone}", "it is a feature" if alone else "they are features"
         serious = any(kind.role == "ignored" for kind in plain.values())
         severity: Severity = "caution" if serious else "note"
         words = " or ".join(dict.fromkeys(kind.words for kind in plain.values()))
-        yield _notice("roles", *plain, severity=severity, look=look, are=are, words=words)
+        yield _notice("roles", *plain, severity=severity, words=words)
 
 
 def whole_columns(X: Any) -> NDArray[np.bool_]:
     """Return which columns hold whole numbers alone, missing ones aside."""
     if sparse.issparse(X):
-        part = np.flatnonzero(~np.isnan(X.data) & (X.data != np.floor(X.data)))
-        return np.bincount(X.indices[part], minlength=X.shape[1]) == 0
-    blocks = (X[:, part] for part in column_slices(X))
-    whole = [~(np.isfinite(b) & (b != np.floor(b))).any(axis=0) for b in blocks]
-    return np.concatenate([np.zeros(0, dtype=bool), *whole])
+        return np.bincount(X.indices[X.data > np.floor(X.data)], minlength=X.shape[1]) == 0
+    step = max(1, (1 << 20) // max(1, len(X)))  # columns of which a copy stays small
+    blocks = (X[:, j : j + step] for j in range(0, max(1, X.shape[1]), step))
+    return np.concatenate([~(block > np.floor(block)).any(axis=0) for block in blocks])
 
 
 def _giveaways(frame: Frame, columns: list[Facts], gone: set[str]) -> Iterator[Notice]:
@@ -248,10 +244,10 @@ def _giveaways(frame: Frame, columns: list[Facts], gone: set[str]) -> Iterator[N
     classes = np.unique([str(label) for label in frame.text["target"]], return_inverse=True)[1]
     members = [np.flatnonzero(classes == k) for k in range(int(classes.max()) + 1)]
     copies: list[str] = []
-    for part in column_slices(X) if min(map(len, members)) >= _FEWEST else ():
-        low, high = map(np.array, zip(*(column_range(X[rows][:, part]) for rows in members)))
+    if min(map(len, members)) >= _FEWEST:
+        low, high = map(np.array, zip(*(column_range(X[rows]) for rows in members)))
         same = (low == high).all(axis=0) & (low.min(axis=0) < high.max(axis=0))
-        copies += [names[part.start + j] for j in np.flatnonzero(same)]
+        copies += [names[j] for j in np.flatnonzero(same)]
     for c in columns:
         levels, pairs = len({*c.cells}), len({*zip(c.cells, classes.tolist())})
         # few values, each of them in one class only
@@ -337,7 +333,7 @@ def note_values(frame: Frame) -> int:
     missing = np.asarray((X != X).sum(axis=0)).ravel()
     if missing.any():
         affected = [names[j] for j in np.flatnonzero(missing)]
-        features = "1 feature" if len(affected) == 1 else f"{len(affected)} features"
+        features = counted(len(affected), "feature", "")
         said = f"{counted(int(missing.sum()), 'value')} missing in {features}: {listed(affected)}"
         frame.notes.append(said)
     return int(missing.sum())

@@ -119,9 +119,10 @@ def listed(values: Iterable[object], shown: int = 5, limit: int = 40) -> str:
     return " and ".join(part for part in (", ".join(items[:-1]), *items[-1:]) if part) or "none"
 
 
-def counted(n: int, noun: str) -> str:
-    """Return ``1 value is``, or ``3 values are``."""
-    return f"1 {noun} is" if n == 1 else f"{n} {noun}s are"
+def counted(n: int, noun: str, verb: str = "is") -> str:
+    """Return ``1 value is``, or ``3 values are``; also with "was", or without a verb."""
+    several = {"is": "are", "was": "were"}
+    return (f"1 {noun} {verb}" if n == 1 else f"{n} {noun}s {several.get(verb, '')}").rstrip()
 
 
 def did_you_mean(name: str, candidates: Sequence[str]) -> str:

@@ -201,8 +201,8 @@ def _read_h5ad(path: Path, options: ReadOptions, verbatim: Collection[str] | Non
         if "obs" not in file or "var" not in file:
             raise InputError("the file has no obs and var", remedy="is it AnnData?")
         stored = stored_matrix(file, options.layer)
-        for part in ("obs", "var", "X" if options.layer is None else f"layers/{options.layer}"):
-            _check_hdf5(file, part, path)
+        matrix = (file, "X") if options.layer is None else (file["layers"], options.layer)
+        _check_hdf5([(file, "obs"), (file, "var"), matrix], path)
         obs, var, X = read_elem(file["obs"]), read_elem(file["var"]), read_elem(stored)
     kind = "AnnData" if options.layer is None else f"AnnData, layer {options.layer}"
     return from_anndata(X, obs, list(var.index), kind)
@@ -221,19 +221,17 @@ def stored_matrix(root: Any, layer: str | None) -> Any:
     return root["X"] if layer is None else root["layers"][layer]
 
 
-def _check_hdf5(root: Any, name: str, path: Path) -> None:
+def _check_hdf5(stack: list[tuple[Any, str]], path: Path) -> None:
     """Refuse links into other files, and arrays that declare more than the file can hold."""
     import h5py
 
-    folder, _, last = name.rpartition("/")
-    stack = [(root[folder] if folder else root, last)]
-    seen = set()
+    seen, name = set(), stack[0][0].file.filename
     while stack:
         group, key = stack.pop()
         linked = isinstance(group.get(key, getlink=True), h5py.ExternalLink)
         item = None if linked else group[key]
         kept = isinstance(item, h5py.Dataset) and (item.is_virtual or item.external)
-        if item is None or kept or item.file.filename != root.file.filename:
+        if item is None or kept or item.file.filename != name:
             what = f"{quote(key)} is kept in another file, which is not opened"
             raise InputError(what, remedy="write everything into one file")
         address = h5py.h5o.get_info(item.id).addr

@@ -419,8 +419,7 @@ def _table_of(
         first = frame.names[0] if frame.names and frame.place != "column" else ""
         pick_columns(frame, roles, options)
         digest = digest or _digest_of(frame)
-        frame.X, met = mark_missing(frame.X, codes, in_place=frame.ours)
-        frame.codes += met
+        mark_missing(frame, codes)
         collapse_names(frame, roles.collapse)
         target = target or roles.target
         positive = check(frame, roles, target, positive, first)
@@ -476,14 +475,13 @@ def check_cohort(cohort: Table, table: Table) -> Table:
 
 def known_labels(cohort: Table, known: Sequence[str], source: str) -> Table:
     """Return a table with its labels spelled as those of a source that are known; refuse others."""
-    changed: dict[str, str] = {}
+    changed, keys = dict[str, str](), {spelling_key(name): name for name in known}
     for label in [label for label in cohort.class_counts() if label not in known]:
-        alike = [name for name in known if spelling_key(name) == spelling_key(label)]
-        if len(alike) != 1:
+        if spelling_key(label) not in keys:
             what = f"label {quote(label)} does not occur in {one_line(source)}"
             remedy = f"rename it, or leave these samples out; the classes are {listed(known)}"
             raise InputError(what, cohort.source, remedy)
-        changed[label] = alike[0]
+        changed[label] = keys[spelling_key(label)]
     if not changed or cohort.y is None:
         return cohort
     pairs = ", ".join(f"{quote(old)} is taken for {quote(new)}" for old, new in changed.items())
