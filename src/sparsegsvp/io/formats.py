@@ -21,7 +21,7 @@ from .._notices import notice
 from .._validate import need
 from .cells import as_label, spelling_key
 from .errors import InputError, guarded, listed, locating, one_line, option, quote, suggestion
-from .frame import Frame, Labels, collect, from_anndata, from_pandas, refuse_duplicates
+from .frame import Frame, Labels, collect, from_anndata, from_pandas
 from .geo import is_series_matrix, read_series_matrix
 from .text import ReadOptions, Rows, check_size, delimited, open_text, shown_name, skip_titles
 
@@ -60,7 +60,7 @@ def read_labels(file: Path, on: str | None, target: str | None, options: ReadOpt
         frame = read_frame(file, ReadOptions(encoding=options.encoding, codes=codes), None)
         columns = {} if frame.ids is None else {frame.id_name: frame.ids}
         if not frame.all_features:
-            refuse_duplicates(frame.names, "column")
+            frame.refuse_duplicates("column")
             kept = [0, *frame.named(range(1, len(frame.names)))] if frame.names else []
             columns |= {frame.names[p]: frame.cells(p) for p in kept}
         columns |= frame.beside

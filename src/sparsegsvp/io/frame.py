@@ -105,6 +105,18 @@ class Frame:
                     raise InputError(what, self.row(i), "give it a name in the header")
         return [p for p in positions if self.names[p]]
 
+    def refuse_duplicates(self, what: str, ignore: Collection[str] = (), remedy: str = "") -> None:
+        """Refuse names of columns that occur twice, saying where; `what` messages call one."""
+        twice = [n for n, k in Counter(self.names).items() if k > 1 and n and n not in ignore]
+        if twice:
+            places = self.name_lines or range(1, len(self.names) + 1)
+            at = [str(place) for place, name in zip(places, self.names) if name == twice[0]]
+            where = f"{'lines' if self.name_lines else what + 's'} {', '.join(at[:4])}"
+            others = f", and {len(twice) - 1} other names repeat" if len(twice) > 1 else ""
+            what = f"{what} name {quote(twice[0])} appears {len(at)} times ({where}){others}"
+            remedy = f"rename or remove the repeats{remedy}, since a panel is a list of names"
+            raise InputError(what, remedy=remedy)
+
     def pick(self, rows: Sequence[int]) -> None:
         """Keep some of the rows."""
         if len(rows) == len(self):
@@ -152,24 +164,6 @@ class Frame:
             samples="rows", place="column", lines=None, name_lines=self.lines,
             ids=self.names[start:],
         )  # fmt: skip
-
-
-def refuse_duplicates(
-    names: Sequence[str], what: str, ignore: Collection[str] = (), remedy: str = "",
-    lines: Sequence[int] | None = None,
-) -> None:  # fmt: skip
-    """Refuse names that occur twice, saying where."""
-    if len(set(names)) == len(names):
-        return
-    twice = [n for n, k in Counter(names).items() if k > 1 and n and n not in ignore]
-    if twice:
-        places = zip(lines or range(1, len(names) + 1), names)
-        at = [str(place) for place, name in places if name == twice[0]]
-        where = f"{'lines' if lines else what + 's'} {', '.join(at[:4])}"
-        others = f", and {len(twice) - 1} other names repeat" if len(twice) > 1 else ""
-        what = f"{what} name {quote(twice[0])} appears {len(at)} times ({where}){others}"
-        remedy = f"rename or remove the repeats{remedy}, since a panel is a list of names"
-        raise InputError(what, remedy=remedy)
 
 
 def collect(rows: Rows, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
@@ -333,7 +327,7 @@ def stand_up(frame: Frame, roles: Roles, options: ReadOptions) -> tuple[Frame, R
     if roles.id is not None and roles.id not in known and (free or roles.id == corner):
         notes.append(f"the header names the samples; there is no row {quote(roles.id)}")
         roles = replace(roles, id=None)
-    refuse_duplicates(header, "column", roles.drop)
+    frame.refuse_duplicates("column", roles.drop)
     kept = {p: header[p] for p in frame.named(range(start, len(header)))}
     if not kept:
         raise InputError("the header names no sample", remedy="add a header line")
@@ -468,7 +462,7 @@ def pick_columns(frame: Frame, roles: Roles, options: ReadOptions) -> None:
     remedy = f", or make them one with {option('collapse', 'mean')}, 'max' or 'first'"
     others = {*header}.difference(roles.named().values()) if roles.collapse else roles.drop
     what = "feature" if frame.all_features and line == "column" else line
-    refuse_duplicates(header, what, others, remedy, frame.name_lines)
+    frame.refuse_duplicates(what, others, remedy)
     taken = _name_samples(frame, roles)
     if labels.columns:
         join(frame, labels)

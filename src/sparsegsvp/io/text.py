@@ -15,7 +15,6 @@ import itertools
 import os
 import re
 import zlib
-from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -173,12 +172,12 @@ def check_size(size: int, path: Path, ratio: int = _RATIO) -> None:
 
 def split_lines(lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:
     """Yield (number of the first line, cells) for each row; rows of empty cells are passed over."""
-    started: deque[str] = deque(maxlen=1)  # the line that a row begins on
+    started = [""]  # the line that a row begins on
 
     def fed() -> Iterator[str]:
         for number, line in enumerate(lines, start=1):
             if number == start:
-                started.append(line)
+                started[0] = line
             yield " ".join(line.split()) + "\n" if blank and '"' not in line else line
 
     blank, start = separator == " ", 1
@@ -190,22 +189,20 @@ def split_lines(lines: Iterable[str], separator: str) -> Iterator[tuple[int, lis
         except StopIteration:
             return
         except csv.Error as error:
-            raise _unreadable(started, separator, start, reader.line_num, str(error)) from error
+            raise _unreadable(started[0], separator, start, reader.line_num, str(error)) from error
         if reader.line_num > start:  # a cell holds a line break
             width = max(1, len(cells) - 1)
             if any("\n" in c or "\r" in c for c in cells if c.count(separator) >= width):
-                raise _unreadable(started, separator, start, reader.line_num, "")
+                raise _unreadable(started[0], separator, start, reader.line_num, "")
         if blank and cells and not cells[-1]:
             cells.pop()
         if any(cells):
             yield start, cells
 
 
-def _unreadable(
-    started: Sequence[str], separator: str, start: int, end: int, error: str
-) -> InputError:
+def _unreadable(line: str, separator: str, start: int, end: int, error: str) -> InputError:
     """Say where a quotation mark opens that is not closed where a cell ends."""
-    head = started[0].rpartition('"')[0][: csv.field_size_limit()] if started else ""
+    head = line.rpartition('"')[0][: csv.field_size_limit()]
     column = max(1, len(next(csv.reader([head], delimiter=separator), [])))
     what = f'a quotation mark (") is opened and not closed before line {end} ends'
     remedy = "close it or remove it; the lines up to there would be one cell"
