@@ -127,7 +127,7 @@ def _find_encoding(raw: BinaryIO, given: str | None, path: Path) -> str:
         try:
             io.TextIOWrapper(io.BytesIO(), encoding)  # refuses codecs that are not of text
             for text in codecs.iterdecode(_blocks(raw, path), encoding):
-                if sure is None and "\0" in text:
+                if "\0" in text:
                     what = "this is not a text table (it holds zero bytes)"
                     remedy = "give the file the extension of its format, such as .xlsx, or name "
                     remedy += option("encoding", "utf-16-le")
@@ -218,7 +218,7 @@ def _unreadable(line: str, separator: str, start: int, end: int, error: str) -> 
 def _find_separator(lines: list[str]) -> str:
     """Choose the separator that gives every sampled line the same number of cells."""
     # row names as R writes them, or a separator at each end, make lines one longer than the header
-    ranks: dict[str, tuple[bool, bool, int, int]] = {}  # fits, exactly, titles above, cells
+    ranks: dict[str, tuple[int, ...]] = {}  # the largest wins
     unreadable: InputError | None = None
     for separator in _SEPARATORS:
         widths: list[int] = []
@@ -230,14 +230,11 @@ def _find_separator(lines: list[str]) -> str:
         while len(widths) > 2 and widths[0] == 1:
             del widths[0]
             titles -= 1
-        body = set(widths[1:])
-        if not widths or max(widths) < 2:
-            continue
-        fits = len(body) <= 1 and body <= {widths[0], widths[0] + 1}
-        if fits or widths[0] > 1:
-            ranks[separator] = (fits, body <= {widths[0]}, titles, max(widths))
-    if any(fits for s, (fits, *_) in ranks.items() if s != " "):
-        ranks.pop(" ", None)
+        if max(widths, default=0) > 1:
+            body, exact = set(widths[1:]), {widths[0]}
+            fits = len(body) <= 1 and body <= {*exact, widths[0] + 1}
+            sure = fits and separator != " "
+            ranks[separator] = (fits, widths[0] > 1, sure, body <= exact, titles, max(widths))
     if not ranks:
         raise unreadable or InputError(
             "only one column was found",
