@@ -398,9 +398,3 @@ def test_raw_intensities_are_recognised(case):
     table = make_table(make(np.random.default_rng(3)), ["x", "y"] * 20)
     assert [n.code for n in table.notices] == (["raw"] if advised else [])
     assert table.without_notice("raw").notices == ()
-
-
-def test_no_advice_to_take_logarithms_that_are_taken():
-    X = _intensities(np.random.default_rng(3))
-    assert [n.code for n in make_table(X, ["x", "y"] * 20).notices] == ["raw"]
-    assert make_table(X, ["x", "y"] * 20, log2=True).notices == ()

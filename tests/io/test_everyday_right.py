@@ -141,15 +141,6 @@ def test_one_parser_reads_features_and_what_is_adjusted_for(tmp_path):
         np.testing.assert_array_equal(age, [np.nan, 55, np.nan, 48, 70, 66])
 
 
-def test_the_logarithm_leaves_what_is_adjusted_for_alone():
-    frame = pd.DataFrame({"g": [8.0, 16, 4, 2], "age": [64, 32, 50, 41], "sex": list("MFMF")})
-    frame["class"] = list("xyxy")
-    table = make_table(frame, target="class", adjust=["age", "sex"], log2=True)
-    np.testing.assert_array_equal(table.X[:, 0], [3, 4, 2, 1])
-    np.testing.assert_array_equal(table.X[:, 1], [64, 32, 50, 41])
-    np.testing.assert_array_equal(table.X[:, 2], [1, 0, 1, 0])
-
-
 @pytest.mark.parametrize("codes", [(-9999.0,), (999999.0,), (-9999.0, 999999.0)])
 def test_codes_among_values_are_noticed(codes):
     X = np.random.default_rng(0).uniform(-1, 3, size=(30, 5))

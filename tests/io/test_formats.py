@@ -145,13 +145,6 @@ def test_missing_values_of_every_format(sheet, write_sheet, tmp_path):
         assert any("2 values are missing in 2 features: 'β-actin'" in s for s in table.record)
 
 
-def test_log2(tmp_path):
-    (tmp_path / "a.csv").write_text("a,b,class\n8,-3,x\n1024,,y\n")
-    table = read_table(tmp_path / "a.csv", target="class", log2=True)
-    np.testing.assert_array_equal(table.X, [[3, 0], [10, np.nan]])
-    assert "values are log2(max(x, 1))" in table.record
-
-
 def test_a_format_is_one_entry_of_a_list(sheet, tmp_path, monkeypatch):
     """Extension, reading, labels, transposed tables and messages all follow from it."""
     import json

@@ -176,6 +176,8 @@ def test_what_is_adjusted_for_is_in_every_panel(frame):
     ages = raw["age"].to_numpy(dtype=float)
     column = run.table.feature_names.index("age")
     np.testing.assert_array_equal(run.run.values[:, column], ages)
+    male = run.run.values[:, run.table.feature_names.index("sex=M vs F")]
+    np.testing.assert_array_equal(male, raw["sex"] == "M")
 
 
 def test_logarithms_and_medians_belong_to_the_model(frame, informative):

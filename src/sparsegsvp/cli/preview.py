@@ -146,7 +146,7 @@ def _preview(file: Path, options: dict[str, Any]) -> dict[str, Any]:
     frame, listing = _look_at(file, options)
     listing = find_targets(file, **options) if options.get("labels") is not None else listing
     proposed = next((c.name for c in listing if c.proposed), None)
-    target = options.get("target")
+    target, logarithms = options.get("target"), options.pop("log2", False)
     shown = sorted(range(len(frame.names)), key=lambda p: p not in frame.raw)[:_SHOWN]
     cells = [frame.cells(p)[:_SHOWN] for p in shown]
     answer: dict[str, Any] = {
@@ -170,6 +170,7 @@ def _preview(file: Path, options: dict[str, Any]) -> dict[str, Any]:
         "class_counts": [*counts.values()], "positive": table.positive_class,
         "positive_guessed": table.positive_guessed, "n_missing": table.n_missing,
     }  # fmt: skip
+    table = table.without_notice("raw") if logarithms else table
     answer["notices"] = [n.to_dict() for n in table.notices]
     for c in table.roles:
         guess = c.role == "target" and answer["proposed"]

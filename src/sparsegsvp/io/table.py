@@ -160,7 +160,6 @@ def read_table(
     collapse: str | None = None,
     layer: str | None = None,
     sheet: str | None = None,
-    log2: bool = False,
     separator: str | None = None,
     decimal: str | None = None,
     thousands: str | None = None,
@@ -210,8 +209,6 @@ def read_table(
         the largest mean over the samples of this file, or the first. None refuses them.
     layer, sheet : str or None, default=None
         A layer of an AnnData file instead of its X; a sheet instead of the first not hidden.
-    log2 : bool, default=False
-        Take ``log2(max(x, 1))`` of every value but those adjusted for.
     separator, decimal, thousands, encoding : str or None, default=None
         For text, what would otherwise be found out: the mark between cells, the decimal mark
         ("." or ","), that between thousands (".", ",", "'" or " "; none by default), the encoding.
@@ -258,7 +255,7 @@ def read_table(
         frame.labels = joined
         with guarded("a file"), open(file, "rb") as handle:
             digest = hashlib.file_digest(handle, "sha256").hexdigest()
-    return _table_of(frame, roles, options, source, positive, log2, digest=digest)
+    return _table_of(frame, roles, options, source, positive, digest=digest)
 
 
 def make_table(
@@ -361,8 +358,8 @@ def make_table(
                 raise InputError(what, remedy="give one for each row")
             frame.text[role] = reading.codes.column(role, cells)
     target = str(getattr(y, "name", None) or "y") if y is not None else roles.target
-    positive, log2 = as_label(options.get("positive")), bool(options.get("log2"))
-    return _table_of(frame, roles, reading, source, positive, log2, target=target)
+    positive = as_label(options.get("positive"))
+    return _table_of(frame, roles, reading, source, positive, target=target)
 
 
 _OF_FILES = ("labels", "on", "transpose", "sheet", "separator", "encoding")
@@ -404,8 +401,8 @@ def requested(given: Mapping[str, Any]) -> tuple[Roles, ReadOptions]:
 
 
 def _table_of(
-    frame: Frame, roles: Roles, options: ReadOptions, source: str, positive: str | None, log2: bool,
-    *, digest: str = "", target: str | None = None,
+    frame: Frame, roles: Roles, options: ReadOptions, source: str, positive: str | None,
+    digest: str = "", target: str | None = None,
 ) -> Table:  # fmt: skip
     """Make a table of any frame: turn it, join labels, give roles, make numbers, check."""
     codes = options.codes.numbers
@@ -444,14 +441,7 @@ def _table_of(
         record.append(f"classes in {quote(target)}: {listing}")
     if left := [name for name, why in frame.dropped.items() if why == "asked for"]:
         record.append(f"left out as asked: {listed(left)}")
-    record += frame.notes
-    if log2:
-        from ..estimators.pipeline import log2_floor  # scikit-learn takes a second to load
-
-        record.append("values are log2(max(x, 1))")
-        X = log2_floor(X, skip=table.covariate_columns)
-        table = replace(table, X=X).without_notice("raw")
-    return replace(table, record=tuple(record))
+    return replace(table, record=(*record, *frame.notes))
 
 
 def _digest_of(frame: Frame) -> str:
