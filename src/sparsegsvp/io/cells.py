@@ -253,20 +253,13 @@ def make_numbers(
     frame.take([p for p in places if p in columns or not frame.raw.get(p)])
 
 
-_COLLAPSE = {
-    "mean": "the mean of each",
-    "max": "of each the one with the largest mean",
-    "first": "the first of each",
-}
-
-
 def collapse_names(frame: Frame, how: str | None) -> None:
     """Make one feature of those that share a name, in the place of the first."""
     places: dict[str, list[int]] = {}
     for j, name in enumerate(frame.names):
         places.setdefault(name, []).append(j)
     shared = {name: at for name, at in places.items() if len(at) > 1}
-    if how not in (None, *_COLLAPSE):
+    if how not in (None, "mean", "max", "first"):
         raise InputError(f"{option('collapse')} must be 'mean', 'max' or 'first', got {how!r}")
     if how is None or not shared:
         return
@@ -281,8 +274,7 @@ def collapse_names(frame: Frame, how: str | None) -> None:
     frame.X, frame.names = X.tocsr() if sparse.issparse(X) else X, list(places)
     frame.raw, frame.ours = {}, True
     n, names = sum(map(len, shared.values())), counted(len(shared), "name")
-    said = f"{names} shared by {n} features, {_COLLAPSE[how]} was kept: {listed(shared)}"
-    frame.notes.append(said)
+    frame.notes.append(f"{names} shared by {n} features, made one each ({how}): {listed(shared)}")
 
 
 def append_covariates(

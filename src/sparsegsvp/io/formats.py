@@ -96,7 +96,6 @@ def _read_text(path: Path, options: ReadOptions, verbatim: Collection[str] | Non
 
 _MOST_CELLS = 1 << 23  # that any sheet may have
 _CELL = re.compile(rb'<(?:\w+:)?(?:row|c)\b[^>]*?\br="([A-Z]{0,9})([0-9]{1,19})"')
-_TITLES_AMONG = 20  # lines
 
 
 def _read_excel(path: Path, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
@@ -123,7 +122,7 @@ def _read_excel(path: Path, options: ReadOptions, verbatim: Collection[str] | No
         filled = [(i, row) for i, row in enumerate(cells, start=1) if any(c != "" for c in row)]
         if not filled:
             raise InputError(f"sheet {quote(name)} is empty", remedy="fill it")
-        titles, notes = skip_titles(filled[:_TITLES_AMONG])
+        titles, notes = skip_titles(filled)
         line, header = filled[titles]
         for i, cell in enumerate(header, start=1):
             if isinstance(cell, datetime.date | datetime.time):

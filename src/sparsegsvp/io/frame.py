@@ -174,8 +174,7 @@ def collect(rows: Rows, options: ReadOptions, verbatim: Collection[str] | None) 
     m, codes, keep = len(rows.names), options.codes, {0}
     looks, stems = looks_of(rows.names), Counter(map(stem_of, rows.names))
     for p, name in enumerate(rows.names):
-        named = identifies(name) or (p in looks and looks[p].plain)
-        named = named and stems[stem_of(name)] <= SERIES
+        named = p in looks or (identifies(name) and stems[stem_of(name)] <= SERIES)
         if verbatim is None or name in verbatim or named or not name:
             keep.add(p)
     frame = Frame(rows.names, None, {}, rows.kind, "either", "line", ours=True)

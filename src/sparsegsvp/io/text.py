@@ -50,15 +50,13 @@ class ReadOptions:
         # a shell passes \t on as two characters
         separator = {"\\t": "\t", "tab": "\t"}.get(self.separator or "", self.separator)
         object.__setattr__(self, "separator", separator)
-        name, remedy = "", "give a point or a comma, for thousands also an apostrophe or a blank"
+        name, remedy = "", "give a point or a comma"
         if separator is not None and (len(separator) != 1 or separator in '"\r\n\0'):
             name, remedy = "separator", "give one character, such as ; or |, or write tab"
         elif self.decimal not in (None, ".", ","):
             name = "decimal"
-        elif self.thousands not in (None, *".,' "):
-            name = "thousands"
-        elif self.thousands is not None and self.thousands == self.decimal:
-            name, remedy = "thousands", "it cannot be the decimal mark, too"
+        elif self.thousands is not None and self.thousands not in {*".,' "} - {self.decimal}:
+            name, remedy = "thousands", f"{remedy}, an apostrophe or a blank; not the decimal mark"
         if name:
             raise InputError(f"{option(name)} is {quote(getattr(self, name))}", remedy=remedy)
 
@@ -245,6 +243,7 @@ def _find_separator(lines: list[str]) -> str:
 
 def skip_titles(head: Sequence[tuple[int, Sequence[Any]]]) -> tuple[int, list[str]]:
     """Return how many of the first rows are titles above the header, and a note on them."""
+    head = head[:_SNIFFED_LINES]
     filled = [len(cells) - cells.count("") - cells.count(None) for _, cells in head]
     titles = 0
     while titles < len(head) and 2 * filled[titles] < max(filled):
