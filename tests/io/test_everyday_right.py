@@ -290,3 +290,26 @@ def test_titles_and_the_separator_that_excel_writes(tmp_path):
     for above in ("", "Table 1\n", "sep=;\n", "My study\n\nversion 2\n"):
         table = read_table(write(tmp_path / "a.csv", above + body), target="class", id="id")
         assert table.X.tolist() == [[1.5, 2], [2.5, 3], [0.5, 4]]
+
+
+@pytest.mark.parametrize(("mark", "cell"), [(",", "1,5"), (".", "1.25"), (",", "12,34,567")])
+def test_a_mark_that_does_not_stand_between_thousands_is_refused(tmp_path, mark, cell):
+    """1,5 is not 15, whatever the separator of thousands is."""
+    path = write(tmp_path / "a.csv", f"g;class\n{cell};x\n1{mark}234;y\n7;x\n")
+    assert f"'{cell}' is not a number" in refusal(path, target="class", thousands=mark)
+
+
+def test_a_column_to_adjust_for_is_no_feature_twice(tmp_path):
+    text = "g,sex=M vs F,sex,class\n1,1,M,x\n2,0,F,y\n3,1,M,x\n5,0,F,y\n"
+    path = write(tmp_path / "a.csv", text)
+    said = refusal(path, target="class", adjust="sex")
+    assert "column 'sex' (adjust) becomes a feature that the table has already" in said
+
+
+def test_a_file_that_memory_does_not_hold_is_not_called_damaged(tmp_path, monkeypatch):
+    def full(*cells):
+        raise MemoryError
+
+    monkeypatch.setattr("sparsegsvp.io.frame._numbers", full)
+    path = write(tmp_path / "a.csv", "g,class\n1,x\n2,y\n")
+    assert "larger than there is more memory for; read it on a larger" in refusal(path)

@@ -294,3 +294,13 @@ def test_a_cohort_is_other_samples_of_the_same_classes(sheet):
     other = frame.assign(**{"class": list("UVUVUVUV")})
     with pytest.raises(InputError, match=r"label 'U' does not occur in data frame"):
         check_cohort(make_table(other, **ROLES), table)
+
+
+@pytest.mark.parametrize("options", [{"drop": ["f1"]}, {"features": ["f0", "f2"]}, {"na": "3"}])
+def test_a_matrix_is_left_as_it_was_given(options):
+    """Columns are taken and codes marked in place in our own matrices alone."""
+    X = np.random.default_rng(0).normal(size=(6, 4))
+    X[2, 2] = 3.0
+    before = X.copy()
+    make_table(X, list("ababab"), **options)
+    np.testing.assert_array_equal(X, before)
