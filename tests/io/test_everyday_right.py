@@ -313,3 +313,17 @@ def test_a_file_that_memory_does_not_hold_is_not_called_damaged(tmp_path, monkey
     monkeypatch.setattr("sparsegsvp.io.frame._numbers", full)
     path = write(tmp_path / "a.csv", "g,class\n1,x\n2,y\n")
     assert "larger than there is more memory for; read it on a larger" in refusal(path)
+
+
+@pytest.mark.parametrize(("first", "second"), [("1,5", "2.5"), ("1.5", "2,5")])
+def test_two_decimal_marks_in_one_file_are_refused(tmp_path, first, second):
+    """The first number with a fraction shows the mark of all: later ones are held to it."""
+    path = write(tmp_path / "a.csv", f"id;g;class\n1;{first};x\n2;{second};y\n3;7;x\n")
+    assert f"'{second}' has a decimal" in refusal(path, target="class")
+
+
+def test_large_values_beside_others_are_no_codes():
+    """A 9999 among thousands is a measurement."""
+    X = np.random.default_rng(0).integers(1, 5000, size=(30, 5)).astype(float)
+    X[4, 1] = 9999.0
+    assert not make_table(X, ["x", "y"] * 15).notices
