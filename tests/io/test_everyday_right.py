@@ -327,3 +327,14 @@ def test_large_values_beside_others_are_no_codes():
     X = np.random.default_rng(0).integers(1, 5000, size=(30, 5)).astype(float)
     X[4, 1] = 9999.0
     assert not make_table(X, ["x", "y"] * 15).notices
+
+
+def test_one_mark_given_says_what_the_other_is(tmp_path):
+    """1,234 may be either; where the point separates thousands the comma is decimal."""
+    path = write(tmp_path / "a.csv", "id;g;class\n1;1,234;x\n2;2,345;y\n3;3,456;x\n")
+    assert "thousands separator: it is 1.234 or 1234" in refusal(path, target="class")
+    for options in ({"thousands": "."}, {"decimal": ","}):
+        X = read_table(path, target="class", drop="id", **options).X
+        np.testing.assert_array_equal(X[:, 0], [1.234, 2.345, 3.456])
+    X = read_table(path, target="class", drop="id", thousands=",").X
+    np.testing.assert_array_equal(X[:, 0], [1234, 2345, 3456])
