@@ -109,7 +109,7 @@ def test_thousands_are_never_guessed(tmp_path):
 
 def test_numbers_are_rounded_as_python_rounds_them(tmp_path):
     rng = np.random.default_rng(0)
-    sizes = 10.0 ** rng.integers(-300, 100, size=3000)
+    sizes = 10.0 ** rng.integers(-300, 70, size=3000)
     texts = [repr(v) for v in (rng.normal(size=3000) * sizes).tolist()]
     texts += [f"{v:.{k}f}" for v, k in zip(rng.normal(size=3000) * 1e3, np.arange(3000) % 22)]
     texts += ["1e-400", "4.9e-324", "2.2250738585072011e-308", "-0", "+1", ".5", "5.", "1E+05"]
