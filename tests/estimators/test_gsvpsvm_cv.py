@@ -68,6 +68,20 @@ def test_the_path_is_what_separate_fits_give_out_of_fold(three) -> None:
     assert_allclose(errors.path_["loss"][11], (predicted != y).mean(), atol=1e-6)
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+def test_folds_of_few_rows_are_drawn_four_times(folds, grouped) -> None:
+    """Each time anew, and every row is held out once a time; of more rows once is enough."""
+    X, y = make_planted(60, 30, 3, effect=1.0, random_state=0, return_X_y=True)
+    groups = np.arange(60) // 2 if grouped else None
+    GSVPSVMCV().fit(X, y, groups=groups)
+    assert len(folds) == 5
+    folds.clear()
+    GSVPSVMCV().fit(X[:50], y[:50], groups=groups[:50] if grouped else None)
+    held = [np.bincount(np.concatenate([h for _, h in folds[i : i + 5]])) for i in (0, 5, 10, 15)]
+    assert len(folds) == 20 and all((times == 1).all() for times in held)
+    assert len({tuple(sorted(h.tolist())) for _, h in folds}) > 15
+
+
 def test_folds_depend_on_rows_and_not_on_orders_or_units(table, same_model) -> None:
     X, y = table
     search = GSVPSVMCV().fit(X, y)

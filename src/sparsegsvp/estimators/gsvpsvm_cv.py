@@ -24,6 +24,8 @@ SCORINGS = ("balanced_error", "error")
 # A smaller panel is taken when its errors exceed the best's by at most this many standard errors
 # of the difference, or by this part of what the best gains over guessing (docs/panels.md).
 _ERRORS, _PART_PAIR, _PART_MANY = 0.25, 0.03, 0.01
+# Of few rows one draw of the folds says little of a size: these are drawn several times.
+_FEW, _REPEATS = 50, 4
 
 
 @dataclass(eq=False, repr=False)
@@ -39,7 +41,8 @@ class GSVPSVMCV(PanelClassifier):
         The largest size that is tried. None stands for ``30 + 5 * (n_classes - 2)``.
     cv : int, splitter or iterable, default=5
         Number of stratified folds, or what ``sklearn.model_selection.check_cv`` takes. Folds by
-        number depend on what is in the rows, not on their order.
+        number depend on what is in the rows, not on their order; of 50 rows or fewer they are drawn
+        four times, since one draw says little of a size.
     rule : {"paired", "best", "1se"}, default="paired"
         "best" takes the size of the smallest loss, "1se" the smallest within one standard error
         of it, and "paired" the smallest whose losses on the same held-out rows exceed the best's by
@@ -181,27 +184,25 @@ def _folds(
         return
     check_integer("cv", cv, least=2)
     order = counted[np.lexsort((codes[counted], values[counted]))]
-    labels = codes[order]
-    options: dict[str, Any] = {"shuffle": True, "random_state": seed}
-    if groups is None:
-        n_splits = min(cv, int(np.bincount(labels).max()))
-        splits = StratifiedKFold(n_splits, **options).split(labels, labels)
-    else:
+    labels, number = codes[order], None
+    n_splits, kind = min(cv, int(np.bincount(labels).max())), StratifiedKFold
+    if groups is not None:
         names = np.asarray(groups)[order]
         # groups are numbered as the rows come, so that their names do not matter
         _, first, number = np.unique(names, return_index=True, return_inverse=True)
         number = np.argsort(np.argsort(first))[number]
-        n_splits = min(cv, int(number.max()) + 1)
+        n_splits, kind = min(cv, int(number.max()) + 1), StratifiedGroupKFold
         if n_splits < 2:
             raise ValueError(
                 "all samples are in one group: none of them can be held out. Leave groups away, "
                 "or choose the size yourself with GSVPSVM"
             )
-        splits = StratifiedGroupKFold(n_splits, **options).split(labels, labels, number)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class")
-        for inside, outside in splits:
-            yield order[inside], order[outside]
+        for repeat in range(_REPEATS if len(order) <= _FEW else 1):
+            splitter = kind(n_splits, shuffle=True, random_state=(seed + repeat) % 2**32)
+            for inside, outside in splitter.split(labels, labels, number):
+                yield order[inside], order[outside]
 
 
 def _held_out(
