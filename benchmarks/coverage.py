@@ -10,11 +10,12 @@ Intervals: a cell is a number of samples, a balance of the classes and a strengt
 200 normal features, 10 of which (if any) are shifted. The stand-in keeps the 10 features with the
 largest t and is a diagonal discriminant on them: its fits, 25 a replicate, are products of
 matrices, and its true scores follow from its weights. In the cells with groups, patients give four
-samples each, which share three quarters of their variance. In the last cells one feature of 500 is
-shifted, and one is kept. The truth is the mean over all tables; "this table" is the coverage of the
-mean of the 25 fits on the table at hand. Beside each width stands that of version 0.2, which added
-the variance of sampling to that of folds, where it had the score. The difference is that to the
-stand-in with 3 features, paired on the same folds.
+samples each, which share three quarters of their variance. In two cells one feature of 500 is
+shifted, and one is kept; the last have other folds. The truth is the mean over all tables; "this
+table" is the coverage of the mean of the fits on the table at hand. Beside each width stands that
+of version 0.2, which added the variance of sampling to that of folds, where it had the score.
+Differences are those to the stand-in with 3 features, paired on the same folds. Probabilities are
+the logistic function of the discriminant.
 
 Verdict: `GSVPSVMCV` (or what the cell says) in 5 folds, 5 times, with 99 permutations that go on to
 999. Without signal, "signal" should be the answer in at most 5%. With one marker, the test of
@@ -36,6 +37,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 from scipy.stats import norm
 from scipy.stats import t as student
 from sklearn.dummy import DummyClassifier
@@ -55,15 +57,14 @@ from sparsegsvp.metrics.intervals import (
     Interval,
     area_and_variance,
     delong_interval,
-    fold_variance,
     paired_differences,
     proportion_interval,
 )
 
 LOWEST, HIGHEST = 0.92, 0.97
 SCORES = ("balanced accuracy", "AUC", "sensitivity", "specificity")
-MORE = ("accuracy", "PPV", "NPV", "difference")
-FEATURES, INFORMATIVE, FEWER, FOLDS, REPEATS = 200, 10, 3, 5, 5
+MORE = ("accuracy", "PPV", "NPV", "Brier", "BA difference", "AUC difference")
+FEATURES, INFORMATIVE, FEWER = 200, 10, 3
 SAMPLES, BALANCES = (30, 60, 160), ("even", "3 to 1")
 # shifts in standard deviations; smaller ones serve where more samples find the features
 SHIFTS = {
@@ -80,18 +81,22 @@ DOCS = Path(__file__).parents[1] / "docs" / "intervals.md"
 
 @dataclass(frozen=True)
 class Cell:
-    """Samples, balance and signal; with groups, four samples of each patient; or one marker."""
+    """Samples, balance and signal; four samples of each patient; one marker; other folds."""
 
     n_samples: int
     balance: str
     signal: str
     grouped: bool = False
     marker: float = 0.0
+    folds: tuple[int, int] = (5, 5)  # and repeats
 
     @property
     def name(self) -> str:
         kind = "in fours" if self.grouped else self.balance
-        return f"{self.n_samples}, {kind}, {self.signal}"
+        n_folds, times = self.folds
+        folds = f", {n_folds} folds {'once' if times == 1 else f'{times} times'}"
+        folds = "" if self.folds == (5, 5) else folds
+        return f"{self.n_samples}, {kind}, {self.signal}{folds}"
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -124,6 +129,11 @@ class Cell:
 CELLS = [Cell(*cell) for cell in itertools.product(SAMPLES, BALANCES, SHIFTS)]
 CELLS += [Cell(160, "even", signal, grouped=True) for signal in SHIFTS]
 CELLS += [Cell(40, "even", f"one of {size} SD", marker=size) for size in (2.0, 1.5)]
+CELLS += [
+    Cell(60, "even", signal, folds=folds)
+    for folds in ((3, 5), (10, 5), (5, 1))
+    for signal in ("none", "weak", "strong")
+]
 
 
 def fit(
@@ -146,13 +156,15 @@ def stand_in(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
     """Coverage and width of every interval, and widths as in version 0.2."""
     y, rng = cell.y, np.random.default_rng([seed, CELLS.index(cell)])
     samples = read_samples(np.arange(2.0 * y.size).reshape(-1, 2), y.astype(int), cell.groups)
-    folds = make_folds(samples, FOLDS, REPEATS, seed=0)
+    folds = make_folds(samples, *cell.folds, seed=0)
     train = np.zeros((len(folds), y.size))
     for row, fold in zip(train, folds):
         row[fold.train] = 1
     shares = np.bincount(y)[::-1] / y.size
-    scoring = Scoring.of(samples, folds, 1, 0.95)
+    scoring = Scoring.of(samples, 1, 0.95)
+    ratio = len(folds[0].test) / len(folds[0].train)
     truths, ends, old = [], [], []
+    points, weight = np.polynomial.hermite_e.hermegauss(41)  # means over the normal distribution
     for start in range(0, replicates, 50):
         X = cell.draw(rng, min(50, replicates - start))
         rates, said = [], []
@@ -161,18 +173,23 @@ def stand_in(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
             length, pull = np.linalg.norm(weights, axis=-1), weights @ cell.shift
             a, b = norm.cdf((pull + biases) / length), norm.cdf(-biases / length)
             rates.append([(a + b) / 2, norm.cdf(pull / length / np.sqrt(2)), a, b])
+            centers = np.stack([-pull - biases, biases])[..., None]  # of the wrong side
+            errors = expit(centers + length[..., None] * points) ** 2 @ weight / weight.sum()
+            rates[-1].append(shares[0] * errors[0] + shares[1] * errors[1])
             said.append(weights @ np.swapaxes(X, -1, -2) + biases[..., None])
         first, second = rates
         accuracy = shares[0] * first[2] + shares[1] * first[3]
-        truths.append([*first, accuracy, first[0] - second[0]])
+        truths.append([*first, accuracy, first[0] - second[0], first[1] - second[1]])
         ends += [intervals(both, y, folds, scoring, float(shares[0])) for both in zip(*said)]
         numbers = fold_numbers(said[0], y, folds)
-        old += [old_intervals(*parts, scoring.ratio) for parts in zip(*numbers)]
+        old += [old_intervals(*parts, ratio, *cell.folds) for parts in zip(*numbers)]
     every = np.concatenate(truths, axis=1).mean(axis=2)
     truth, here = every.mean(axis=1), every[0]
     exact = {name: Interval(value, value, value, 1.0) for name, value in zip(SCORES, truth)}
     values = predictive_values(exact["sensitivity"], exact["specificity"], float(shares[0]))
-    truth = np.array([*truth[:5], values["ppv"].value, values["npv"].value, truth[5]])
+    brier, accuracy, *differences = truth[4:]
+    values = (accuracy, values["ppv"].value, values["npv"].value, brier)
+    truth = np.array([*truth[:4], *values, *differences])
     found, before = np.array(ends), np.array(old)
     names = (*SCORES, *MORE)
 
@@ -199,14 +216,16 @@ def intervals(
     answers = []
     for decisions in said:
         values = [np.stack([-d[f.test], d[f.test]], axis=1) for d, f in zip(decisions, folds)]
-        parts = [Answer((v[:, 1] > 0).astype(int), v, None) for v in values]
+        parts = [Answer((v[:, 1] > 0).astype(int), v, expit(v)) for v in values]
         answers.append(OutOfFold.gather(y.astype(int), folds, parts))
     scores = scoring.all(answers[0], (0, 1), share)
-    names = ("balanced_accuracy", "roc_auc", "sensitivity", "specificity", "accuracy", "ppv", "npv")
+    names = ("balanced_accuracy", "roc_auc", "sensitivity", "specificity")
+    names += ("accuracy", "ppv", "npv", "brier")
     found = [scores.get(name, Interval(0.5, 0.0, 1.0)) for name in names]
-    value = np.subtract(*(found.recalls(2).mean() for found in answers))
-    variance = difference_variance(*answers, scoring, "balanced_accuracy")
-    found += paired_differences([float(value)], [variance], [len(folds) - 1])
+    for name in names[:2]:
+        a, b = (getattr(scoring, name)(answer).value for answer in answers)
+        variance = difference_variance(*answers, scoring, name)
+        found += paired_differences([a - b], [variance], [scoring.units.sum() - 2])
     return [(i.low, i.high) for i in found]
 
 
@@ -228,13 +247,19 @@ def fold_numbers(decisions: np.ndarray, y: np.ndarray, folds: list[Any]) -> tupl
 
 
 def old_intervals(
-    hits: np.ndarray, totals: np.ndarray, areas: np.ndarray, variances: np.ndarray, ratio: float
+    hits: np.ndarray,
+    totals: np.ndarray,
+    areas: np.ndarray,
+    variances: np.ndarray,
+    ratio: float,
+    n_folds: int,
+    n_repeats: int,
 ) -> list[tuple[float, float]]:
     """The intervals of version 0.2 of one replicate."""
     rates = (hits / totals).T
-    pooled, total = hits.sum(axis=0) / totals.sum(axis=0), totals.sum(axis=0) / REPEATS
+    pooled, total = hits.sum(axis=0) / totals.sum(axis=0), totals.sum(axis=0) / n_repeats
     sampling, smallest = pooled * (1 - pooled) / total, total.min()
-    delong = np.nanmean(variances) / FOLDS
+    delong = np.nanmean(variances) / n_folds
     found = [
         added(pooled.mean(), rates.mean(axis=0), sampling.sum() / 4, 2 * smallest, ratio),
         added(np.mean(areas), areas, delong, 2 * smallest, ratio),
@@ -246,7 +271,7 @@ def old_intervals(
 
 def added(value: float, scores: Any, sampling: float, trials: float, ratio: float) -> Any:
     """The interval of version 0.2: the variance of sampling added to that of folds."""
-    variance = fold_variance(scores, ratio) + np.nan_to_num(sampling)
+    variance = (1 / len(scores) + ratio) * np.var(scores, ddof=1) + np.nan_to_num(sampling)
     if variance > 0:
         shrink = (norm.ppf(0.025) / student.ppf(0.025, len(scores) - 1)) ** 2
         trials = min(trials, value * (1 - value) / variance * shrink)

@@ -101,6 +101,16 @@ def test_predictive_values_are_the_shares_of_a_table():
     assert found["ppv"].level == 0.95
 
 
+def test_predictive_values_of_rates_that_err_together_are_wider():
+    rates, share = (exact_interval(40, 50), exact_interval(120, 150)), 0.25
+    apart, some, together = (predictive_values(*rates, share, correlation=r) for r in (0, 0.5, 1))
+    for name in ("ppv", "npv"):
+        assert together[name].low < some[name].low < apart[name].low < apart[name].value
+        assert apart[name].value < apart[name].high < some[name].high < together[name].high
+    low = [share * rates[0].low, (1 - share) * (1 - rates[1].low)]
+    assert together["ppv"].low == pytest.approx(low[0] / sum(low))  # both at their lower ends
+
+
 @pytest.mark.parametrize("n_zeros", [10, 90])
 @pytest.mark.parametrize("s, c", [(0.6, 0.6), (0.9, 0.95), (0.7, 0.99)])
 def test_predictive_values_cover_and_vanish_with_the_calls(s, c, n_zeros):

@@ -13,15 +13,14 @@ from sparsegsvp.metrics.intervals import (
     auc_interval,
     delong_interval,
     exact_interval,
-    fold_variance,
     holm,
-    mean_interval,
     mean_variance,
     paired_differences,
     proportion_interval,
-    rate_trials,
+    rate_covariance,
     recall_mean_interval,
     sequential_p_value,
+    training_luck,
 )
 from sparsegsvp.metrics.stability import average_jaccard, error_bound, nogueira_stability
 
@@ -53,29 +52,27 @@ def test_balanced_accuracy_of_a_cohort_covers_whatever_the_classes():
         assert np.mean([i.low <= np.mean(p) <= i.high for i in held]) >= 0.95
 
 
-def test_fold_variance_is_nadeau_and_bengios():
-    scores = [0.7, 0.9, 0.8, np.nan]
-    assert fold_variance(scores, 0.25) == pytest.approx((1 / 3 + 0.25) * 0.01)
-    assert np.isnan(fold_variance([0.5], 0.25))
+def rate_interval(rates, totals, variances=None):
+    """The interval of the mean of rates."""
+    smooth, covariance = rate_covariance(rates, totals, variances)
+    mean, k = smooth.mean(), len(rates)
+    return proportion_interval(float(np.mean(rates)), mean * (1 - mean) * k**2 / covariance.sum())
 
 
-def rate_interval(rates, totals, **more):
-    return proportion_interval(float(np.mean(rates)), rate_trials(rates, totals, **more))
+def rate_variance(*args):
+    return rate_covariance(*args)[1].sum() / len(args[0]) ** 2
 
 
-def test_rates_take_the_larger_variance_never_the_sum():
-    """Defect 9: intervals counted the sampling of the test samples twice."""
-    rates, totals = [0.8, 0.7], [40, 60]
-    alone = rate_trials(rates, totals, fold_scores=[0.75] * 25)  # folds that do not differ
-    calm = rate_trials(rates, totals, fold_scores=np.tile([0.74, 0.76], 12))
-    assert alone == calm
-    assert rate_trials(rates, totals, fold_scores=np.tile([0.5, 1.0], 12)) < calm
-    # what the folds of such samples have by counting alone must not make it much wider
-    spread = np.sqrt(5 * (0.16 / 40 + 0.21 / 60) / 4)
-    folds = 0.75 + spread * norm.ppf((np.arange(25) + 0.5) / 25)
-    both = rate_interval(rates, totals, fold_scores=folds)
-    plain = rate_interval(rates, totals, ratio=0.0)
-    assert both.high - both.low < 1.35 * (plain.high - plain.low)
+def test_rates_count_the_sampling_of_the_test_samples_once():
+    """Defect 9: the spread of folds, which holds the sampling, was added to the sampling."""
+    plain = (0.8 * 0.2 / 40 + 0.7 * 0.3 / 60) / 4
+    # folds that differ by counting alone: a fifth of the samples, in 25 folds that overlap
+    folds = (1 / 25 + 1 / 4) * 5 * plain
+    assert plain < rate_variance([0.8, 0.7], [40, 60]) < plain + folds
+    # with nothing to learn from the training samples, sampling alone; near certainty, too
+    assert training_luck(1.0, 2) == 0.0
+    nearly = rate_variance([0.999, 0.999], [10**6, 10**6])
+    assert nearly == pytest.approx(0.999 * 0.001 / 2e6, rel=0.02)
 
 
 def test_samples_that_repeats_judge_differently_count_with_their_mean():
@@ -86,52 +83,41 @@ def test_samples_that_repeats_judge_differently_count_with_their_mean():
     steady = (samples < 5).astype(float)
     assert mean_variance(steady, samples) == pytest.approx(0.5 * 0.5 / 10)
     sure, unsure = (
-        rate_trials([0.5], [10], variances=[mean_variance(r, samples)]) for r in (right, steady)
+        rate_variance([0.5, 0.5], [10, 10], [mean_variance(r, samples)] * 2)
+        for r in (right, steady)
     )
-    assert unsure == rate_trials([0.5], [10]) < sure
+    assert unsure == rate_variance([0.5, 0.5], [10, 10]) > sure
     # patients of five samples that agree are two patients
     assert mean_variance(steady, samples // 5) == pytest.approx(0.5 * 0.5 / 2)
 
 
 def test_the_luck_with_training_samples_is_one_for_all_classes():
-    one = rate_trials([0.7], [10**6], ratio=0.25)
-    two = rate_trials([0.7, 0.7], [10**6, 10**6], ratio=0.25)
-    assert one / 1e6 == pytest.approx(1 / (1 + 0.375), rel=1e-3)
-    assert two / 1e6 == pytest.approx(1 / (0.5 + 0.375), rel=1e-3)
+    assert training_luck(0.5, 2) == training_luck(0.3, 3) == 0.5  # guessing, or worse
+    assert training_luck(0.75, 2) == pytest.approx(0.5 * 2 * 0.75)
+    assert training_luck(2 / 3, 3) == training_luck(0.75, 2)  # half way from guessing
+    (a, both), (_, b) = rate_covariance([0.75, 0.75], [10**6, 10**6])[1]
+    each = 0.75 * 0.25 / 1e6
+    assert (a, b) == pytest.approx((1.375 * each, 1.375 * each), rel=1e-4)
+    assert both == pytest.approx(0.75 * each, rel=1e-4)
 
 
 def test_perfect_scores_are_exact_and_count_groups_not_samples():
     """Defect 8: ten patients with forty samples each gave .991 to 1."""
-    folds = [1.0] * 25
     for n in (5, 30):
-        low = rate_interval([1, 1], [n, n], fold_scores=folds).low
+        low = rate_interval([1, 1], [n, n]).low
         assert low == pytest.approx(0.025 ** (1 / (2 * n)))
-    assert auc_interval(folds, 0.0, [5, 5]).low == pytest.approx(0.025 ** (1 / 10))
+    assert auc_interval(1.0, 0.0, [5, 5]).low == pytest.approx(0.025 ** (1 / 10))
 
 
 def test_more_samples_narrow_every_interval_and_ends_stay_within_bounds():
     for value in (0.5, 0.8, 0.98, 1.0):
         widths = []
         for n in (10, 40, 160):
-            a = rate_interval([value, value], [n, n], fold_scores=[value] * 25)
-            b = auc_interval([value] * 25, value * (1 - value) / n / 5, [n, n])
-            c = mean_interval(value / 4, value / 16 / n, fold_scores=[value / 4] * 5)
-            assert all(0 <= i.low <= i.value <= i.high <= 1 for i in (a, b, c))
-            widths.append([i.high - i.low for i in (a, b, c)])
+            a = rate_interval([value, value], [n, n])
+            b = auc_interval(value, value * (1 - value) / n / 5, [n, n])
+            assert all(0 <= i.low <= i.value <= i.high <= 1 for i in (a, b))
+            widths.append([i.high - i.low for i in (a, b)])
         assert np.all(np.diff(widths, axis=0) < 0)
-
-
-def test_intervals_of_noise_and_of_independent_fold_scores_cover():
-    """Rates of independent samples, folds of five repeats that differ by counting alone."""
-    rng = np.random.default_rng(1)
-    held = 0
-    for _ in range(300):
-        right = rng.random((2, 40)) < 0.7
-        fold = np.arange(40) % 5
-        scores = [right[:, rng.permutation(fold) == j].mean() for _ in range(5) for j in range(5)]
-        found = rate_interval(right.mean(axis=1), [40, 40], fold_scores=scores)
-        held += found.low <= 0.7 <= found.high
-    assert held >= 0.93 * 300
 
 
 # ---------------------------------------------------------------------------- comparisons

@@ -187,7 +187,7 @@ def compare(
         for name, of_folds in keys.items()
         for place, size in enumerate(panel_sizes)
     }
-    scoring = Scoring.of(samples, folds, samples.n_classes - 1, level)
+    scoring = Scoring.of(samples, samples.n_classes - 1, level)
     return Comparison(
         rows=comparison_rows(cells, samples, folds, scoring, reference),
         methods=tuple(chosen),
@@ -340,7 +340,7 @@ def comparison_rows(
         other = reference, key[1]
         values.append(rows[key][primary] - rows[other][primary])
         variances.append(difference_variance(found[key], found[other], scoring, primary))
-    freedom = [len(folds) - 1] * len(pairs)
+    freedom = [scoring.units.sum() - scoring.units.size] * len(pairs)
     for key, d in zip(pairs, paired_differences(values, variances, freedom, level=scoring.level)):
         rows[key] |= zip(_GAP, (d.value, d.low, d.high, d.p_value, d.p_adjusted))
     done = [rows[key] for key in found]

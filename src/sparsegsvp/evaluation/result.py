@@ -97,30 +97,34 @@ class OutOfFold:
         """Balanced accuracy of each fold, over the classes that it tests."""
         return np.array([np.nanmean(self.recalls(n_classes, rows)) for rows in self.parts])
 
-    def fold_areas(
-        self, n_classes: int, positive: int, units: IntArray | None = None
-    ) -> tuple[Float64Array, float]:
-        """Area of each fold, and DeLong's variance of their mean; one against the rest with K > 2.
+    def placements(self, n_classes: int, positive: int) -> Float64Array:
+        """Share of the other class that each prediction is on the right side of, in its fold.
 
-        A sample counts with its mean over the repeats, and with those of its unit (its group).
+        One row for the positive class of two; with more, one for each class against the rest. nan
+        in folds that lack a class.
         """
-        ones = [positive] if n_classes == 2 else range(n_classes)
-        areas = np.full(len(self.parts), np.nan)
-        placed = np.full((len(ones), self.truth.size), np.nan)
-        for j, rows in enumerate(self.parts):
+        placed = np.full((len(self.ones(n_classes, positive)), self.truth.size), np.nan)
+        for rows in self.parts:
             truth = self.truth[rows]
             if self.decision is not None and np.unique(truth).size == n_classes:
-                for row, k in zip(placed, ones):
+                for row, k in zip(placed, self.ones(n_classes, positive)):
                     row[rows] = intervals.placements(truth == k, self.decision[rows, k])
-                areas[j] = np.mean([p[rows][truth == k].mean() for p, k in zip(placed, ones)])
-        units, variance = self.sample if units is None else units, 0.0
-        for k, row in zip(ones, placed):
-            for side in (self.truth == k, self.truth != k):
-                known = side & np.isfinite(row)
-                count = np.unique(units[known]).size
-                freedom = count / (count - 1) if count > 1 else np.nan
-                variance += freedom * intervals.mean_variance(row[known], units[known]) / len(ones)
-        return areas, variance
+        return placed
+
+    @staticmethod
+    def ones(n_classes: int, positive: int) -> Sequence[int]:
+        """Return the classes that an area is of, each against the rest."""
+        return [positive] if n_classes == 2 else range(n_classes)
+
+    def fold_areas(self, n_classes: int, positive: int) -> Float64Array:
+        """Area under the curve of each fold; the mean of one against the rest with K > 2."""
+        pairs = list(zip(self.placements(n_classes, positive), self.ones(n_classes, positive)))
+        return np.array(
+            [
+                np.mean([row[rows[self.truth[rows] == k]].mean() for row, k in pairs])
+                for rows in self.parts
+            ]
+        )
 
 
 @dataclass(frozen=True)
@@ -130,15 +134,13 @@ class Scoring:
     units: Float64Array  # independent samples of each class
     positive: int
     level: float
-    ratio: float = 0.0  # of test to training samples
     groups: IntArray | None = None  # of the samples
     exact: bool = False  # of one model on samples that it has not seen
 
     @classmethod
-    def of(cls, samples: Samples, folds: Sequence[Fold], positive: int, level: float) -> Scoring:
-        """Return the scoring of samples that were split into folds."""
-        ratio = float(np.mean([fold.test.size / fold.train.size for fold in folds]))
-        return cls(samples.units, positive, level, ratio, samples.groups)
+    def of(cls, samples: Samples, positive: int, level: float) -> Scoring:
+        """Return the scoring of samples that are split into folds."""
+        return cls(samples.units, positive, level, samples.groups)
 
     def _units_of(self, found: OutOfFold) -> IntArray:
         """Return the independent unit of each prediction: a sample or its group."""
@@ -150,11 +152,23 @@ class Scoring:
         numbers = np.asarray(values, dtype=np.float64)
         return np.array([intervals.mean_variance(numbers[side], units[side]) for side in sides])
 
+    def covariance(self, found: OutOfFold) -> tuple[Float64Array, Float64Array]:
+        """Return recalls that are never quite 0 or 1, and their covariances on new samples."""
+        variances = self.variances(found, found.predicted == found.truth)
+        return intervals.rate_covariance(found.recalls(self.units.size), self.units, variances)
+
     def trials(self, found: OutOfFold) -> list[float]:
         """Return how many trials the recall of each class is worth."""
         if self.exact:
             return self.units.tolist()
         return [self._trials(found, weights) for weights in np.eye(self.units.size)]
+
+    def correlation(self, found: OutOfFold) -> float:
+        """Return how far the recalls of two classes err together: those of one model do not."""
+        if self.exact:
+            return 0.0
+        (a, both), (_, b) = self.covariance(found)[1]
+        return min(1.0, float(both / np.sqrt(a * b)))
 
     def rates(self, found: OutOfFold) -> dict[int, Interval]:
         """Return the recall of each class that has samples."""
@@ -170,8 +184,10 @@ class Scoring:
         """Return ``ppv`` and ``npv`` at a prevalence; nothing without samples of two classes."""
         if self.units.size != 2 or not self.units.all() or share is None:
             return {}
-        rates = self.rates(found)
-        return clinical.predictive_values(rates[self.positive], rates[1 - self.positive], share)
+        rates, correlation = self.rates(found), self.correlation(found)
+        return clinical.predictive_values(
+            rates[self.positive], rates[1 - self.positive], share, correlation=correlation
+        )
 
     def balanced_accuracy(self, found: OutOfFold) -> Interval:
         """Return the mean of the recalls, of all repeats together."""
@@ -181,7 +197,7 @@ class Scoring:
             return intervals.recall_mean_interval(
                 hits, [int(n) for n in self.units], level=self.level
             )
-        return self._mean_of_rates(found, np.full(k, 1 / k), found.fold_accuracies(k))
+        return self._mean_of_rates(found, np.full(k, 1 / k))
 
     def accuracy(self, found: OutOfFold) -> Interval:
         """Return the share of samples that are recognised, of all repeats together."""
@@ -189,41 +205,67 @@ class Scoring:
         if self.exact:
             return intervals.exact_interval(int(right.sum()), right.size, level=self.level)
         shares = np.bincount(found.truth, minlength=self.units.size) / right.size
-        return self._mean_of_rates(found, shares, [right[rows].mean() for rows in found.parts])
+        return self._mean_of_rates(found, shares)
 
-    def _mean_of_rates(self, found: OutOfFold, weights: Any, fold_scores: Any) -> Interval:
+    def _mean_of_rates(self, found: OutOfFold, weights: Float64Array) -> Interval:
         value = float(weights @ found.recalls(self.units.size))
-        trials = self._trials(found, weights, fold_scores)
+        trials = self._trials(found, weights)
         return intervals.proportion_interval(value, trials, level=self.level)
 
-    def _trials(self, found: OutOfFold, weights: Any, fold_scores: Any = None) -> float:
+    def _trials(self, found: OutOfFold, weights: Float64Array) -> float:
         """Return how many trials a weighted mean of the recalls is worth."""
-        options = {"ratio": self.ratio, "level": self.level, "fold_scores": fold_scores}
-        variances = self.variances(found, found.predicted == found.truth)
-        recalls = found.recalls(self.units.size)
-        return intervals.rate_trials(
-            recalls, self.units, variances=variances, weights=weights, **options
-        )
+        rates, covariance = self.covariance(found)
+        mean = float(weights @ rates)
+        return mean * (1 - mean) / float(weights @ covariance @ weights)
+
+    def luck(self, found: OutOfFold) -> float:
+        """Return what the luck with the training samples adds; nothing to one model's scores."""
+        k = self.units.size
+        return 0.0 if self.exact else intervals.training_luck(float(found.recalls(k).mean()), k)
 
     def roc_auc(self, found: OutOfFold) -> Interval | None:
         """Return the mean area over the folds; None where nothing ranks the samples."""
-        units = self._units_of(found)
-        areas, variance = found.fold_areas(self.units.size, self.positive, units)
+        areas = found.fold_areas(self.units.size, self.positive)
         if not np.isfinite(areas).any():
             return None
-        options: dict[str, Any] = {"ratio": self.ratio, "level": self.level}
-        return intervals.auc_interval(areas, variance, self.units, **options)
+        placed = found.placements(self.units.size, self.positive)
+        variance = self.area_variance(found, placed, intervals.AREA_LUCK * self.luck(found))
+        area = float(np.nanmean(areas))
+        return intervals.auc_interval(area, variance, self.units, level=self.level)
+
+    def area_variance(
+        self, found: OutOfFold, placed: Float64Array, luck: float, least: float = 0.0
+    ) -> float:
+        """Return the variance of a mean area, or of a difference, by placements of predictions.
+
+        DeLong's, where a sample counts with its mean over the repeats and with those of its group,
+        and the luck with the training samples. `least` of a sample is taken to differ.
+        """
+        units, total = self._units_of(found), 0.0
+        for k, row in zip(found.ones(self.units.size, self.positive), placed):
+            spreads = []
+            for side in (found.truth == k, found.truth != k):
+                known = side & np.isfinite(row)
+                count = np.unique(units[known]).size
+                if count < 2:
+                    return float("nan")
+                sampling = intervals.mean_variance(row[known], units[known])
+                total += count / (count - 1) * sampling + least / count**2
+                spreads.append(row[known].var() / count)
+            total += luck * float(intervals.shared(np.array(spreads)).sum())
+        return total / len(placed)
 
     def brier(self, found: OutOfFold) -> Interval | None:
         """Return the mean squared error of the probabilities, half of it summed over classes."""
         if found.proba is None:
             return None
         target = np.eye(self.units.size)[found.truth]
-        errors = np.sum((found.proba - target) ** 2, axis=1) / 2
-        folds = None if self.exact else [errors[rows].mean() for rows in found.parts]
-        variance = float(errors.var(ddof=1) / self.units.sum()) if errors.size > 1 else np.inf
-        options: dict[str, Any] = {"ratio": self.ratio, "level": self.level}
-        return intervals.mean_interval(float(errors.mean()), variance, fold_scores=folds, **options)
+        errors, n = np.sum((found.proba - target) ** 2, axis=1) / 2, float(self.units.sum())
+        sampling = intervals.mean_variance(errors, self._units_of(found))
+        mean, variance = intervals.never_certain(errors.mean(), n, sampling)
+        variance += intervals.BRIER_LUCK * self.luck(found) * errors.var() / n
+        trials = float(mean * (1 - mean) / variance)
+        return intervals.proportion_interval(float(errors.mean()), trials, level=self.level)
 
     def calibration(self, found: OutOfFold) -> Calibration | None:
         """Return intercept and slope of two classes with probabilities."""
@@ -315,6 +357,7 @@ class Scored:
         options["prevalence"] = self.prevalence if prevalence is None else prevalence
         trials = scoring.trials(found)
         options["trials"] = (trials[one], trials[1 - one])
+        options["correlation"] = scoring.correlation(found)
         return y, found.proba[:, one], options
 
     def thresholds(self, prevalence: float | None = None) -> Any:
@@ -506,7 +549,7 @@ class EvaluationResult(Scored):
                 "n_train": self.n_samples - n_test,
                 "n_test": n_test,
                 "balanced_accuracy": found.fold_accuracies(k),
-                "roc_auc": found.fold_areas(k, self.scoring.positive)[0],
+                "roc_auc": found.fold_areas(k, self.scoring.positive),
                 "size": self.panel_sizes or np.nan,
             }
         )
@@ -573,8 +616,8 @@ def paired_difference(
 ) -> Difference:
     """Estimate the difference of two procedures over the same folds, with its interval.
 
-    Both have met the same samples in every fold, so what makes a fold hard or easy cancels. The
-    variance is the larger of the corrected one over folds and that of sampling.
+    Both have met the same samples in every fold, so what makes a sample hard or easy cancels. The
+    variance is that of the samples' differences, and of the luck with the training samples.
 
     Parameters
     ----------
@@ -616,21 +659,21 @@ def paired_difference(
     if score not in first.scores or score not in second.scores:
         raise ValueError(f"{score} is not among the scores of both evaluations.")
     value = first.scores[score].value - second.scores[score].value
-    variance, freedom = difference_variance(a, b, first.scoring, score), len(a.parts) - 1
+    variance = difference_variance(a, b, first.scoring, score)
+    freedom = first.scoring.units.sum() - len(first.classes)
     return intervals.paired_differences([value], [variance], [freedom], level=level)[0]
 
 
 def difference_variance(a: OutOfFold, b: OutOfFold, scoring: Scoring, score: str) -> float:
-    """Return the variance of a paired difference: the larger of folds' and sampling's."""
-    k = scoring.units.size
+    """Return the variance of a paired difference, by samples that both have judged."""
+    k, n, luck = scoring.units.size, scoring.units, intervals.DIFFERENCE_LUCK[score]
     if score == "roc_auc":
-        first, second = (x.fold_areas(k, scoring.positive)[0] for x in (a, b))
-        return intervals.fold_variance(first - second, scoring.ratio)
+        first, second = (x.placements(k, scoring.positive) for x in (a, b))
+        return scoring.area_variance(a, first - second, luck, least=1 / 8)
     gaps = (a.predicted == a.truth).astype(np.float64) - (b.predicted == b.truth)
     if not gaps.any():
         return 0.0
-    n = scoring.units
     # half a sample is taken to differ, at the least
     each = (n**2 * scoring.variances(a, gaps) + 0.5) / (n + 1) / n
-    folds = a.fold_accuracies(k) - b.fold_accuracies(k)
-    return max(float(each.sum()) / k**2, intervals.fold_variance(folds, scoring.ratio))
+    spreads = np.array([gaps[a.truth == j].var() for j in range(k)]) / n
+    return float(each.sum() + luck * intervals.shared(spreads).sum()) / k**2

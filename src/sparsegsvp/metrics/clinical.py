@@ -158,14 +158,14 @@ def calibration_line(
 
 
 def predictive_values(
-    sensitivity: Interval, specificity: Interval, prevalence: float
+    sensitivity: Interval, specificity: Interval, prevalence: float, *, correlation: float = 0.0
 ) -> dict[str, Interval]:
     r"""Return positive and negative predictive value at a prevalence, with intervals.
 
     By Bayes' rule from sensitivity s and specificity c: :math:`\pi s / (\pi s + (1-\pi)(1-c))`
-    and :math:`(1-\pi) c / ((1-\pi) c + \pi (1-s))`. Both rise with either rate: the intervals run
-    from the values at both lower to those at both upper ends, which is as wide as if the two rates
-    always erred together.
+    and :math:`(1-\pi) c / ((1-\pi) c + \pi (1-s))`. The log odds of both are sums, as
+    :math:`\log s - \log (1 - c)`; the limits of a sum follow from those of its parts, a and b away
+    from the values, as :math:`\sqrt{a^2 + b^2 + 2 \rho a b}`.
 
     Parameters
     ----------
@@ -173,11 +173,20 @@ def predictive_values(
         The rates.
     prevalence : float
         Share of the positive class where the model is used.
+    correlation : float, default=0.0
+        That of the two rates, :math:`\rho`: 0 for one model and samples that it has not seen, more
+        where both depend on how the model came out. At 1 the intervals run from the values at both
+        lower to those at both upper ends.
 
     Returns
     -------
     dict
         ``ppv`` and ``npv``; one is left out where no sample at all is called so.
+
+    References
+    ----------
+    Zou, Donner (2008), Construction of confidence limits about effect measures: a general approach,
+    Statistics in Medicine 27(10), 1693-1702.
 
     Examples
     --------
@@ -188,18 +197,26 @@ def predictive_values(
     (0.486, 0.994)
     """
     check_real("prevalence", prevalence, above=0, below=1)
-    ends = ("value", "low", "high")
-    values: dict[str, list[float]] = {"ppv": [], "npv": []}
-    for s, c in ((getattr(sensitivity, end), getattr(specificity, end)) for end in ends):
-        hits, alarms = prevalence * s, (1 - prevalence) * (1 - c)
-        clear, missed = (1 - prevalence) * c, prevalence * (1 - s)
-        values["ppv"].append(hits / (hits + alarms) if hits + alarms > 0 else np.nan)
-        values["npv"].append(clear / (clear + missed) if clear + missed > 0 else np.nan)
-    return {
-        name: Interval(value, low, high, sensitivity.level)
-        for name, (value, low, high) in values.items()
-        if np.isfinite([value, low, high]).all()
-    }
+    check_real("correlation", correlation, least=0, most=1)
+    odds = float(logit(prevalence))
+    result = {}
+    for name, a, b, prior in (
+        ("ppv", sensitivity, specificity, odds),
+        ("npv", specificity, sensitivity, -odds),
+    ):
+        if a.value == 0 and b.value == 1:
+            continue
+        with np.errstate(divide="ignore", invalid="ignore"):
+            right = np.log([a.value, a.low, a.high])
+            wrong = np.log1p([-b.value, -b.low, -b.high])
+            value, *ends = right - wrong + prior
+            first, second = np.abs(right[1:] - right[0]), np.abs(wrong[1:] - wrong[0])
+            away = np.sqrt(first**2 + second**2 + 2 * correlation * first * second)
+            low, high = value - away[0], value + away[1]
+        # a rate of 0 or 1 has no log odds: then the ends of both rates
+        low, high = (expit(x if np.isfinite(x) else end) for x, end in zip((low, high), ends))
+        result[name] = Interval(float(expit(value)), float(low), float(high), sensitivity.level)
+    return result
 
 
 def net_benefit(
@@ -245,6 +262,7 @@ def decision_curve(
     prior: Any,
     prevalence: float,
     trials: tuple[float, float] | None = None,
+    correlation: float = 0.0,
     level: float = 0.95,
 ) -> dict[str, Float64Array]:
     """Return net benefit against the probability from which on one would act.
@@ -259,6 +277,8 @@ def decision_curve(
         The share where the model is used: probabilities are moved there.
     trials : (float, float), optional
         Independent positives and negatives, where rows repeat samples or come in groups.
+    correlation : float, default=0.0
+        That of sensitivity and specificity.
     level : float, default=0.95
         Pointwise coverage, by the normal distribution.
 
@@ -282,8 +302,9 @@ def decision_curve(
     s, c = _rates(threshold_counts(y, move_prior(p, prior, prevalence), t))
     ones, zeros = trials or (float(y.sum()), float((~y).sum()))
     benefit = net_benefit(s, c, prevalence, t)
-    variance = prevalence**2 * s * (1 - s) / ones
-    variance = variance + ((1 - prevalence) * t / (1 - t)) ** 2 * c * (1 - c) / zeros
+    right = prevalence * np.sqrt(s * (1 - s) / ones)
+    wrong = (1 - prevalence) * t / (1 - t) * np.sqrt(c * (1 - c) / zeros)
+    variance = right**2 + wrong**2 + 2 * correlation * right * wrong
     half = float(norm.ppf((1 + level) / 2)) * np.sqrt(variance)
     columns = {"threshold": t, "net_benefit": benefit, "low": benefit - half}
     return columns | {"high": benefit + half, "treat_all": net_benefit(1.0, 0.0, prevalence, t)}
@@ -297,13 +318,14 @@ def threshold_table(
     prevalence: float,
     own: float | None = None,
     trials: tuple[float, float] | None = None,
+    correlation: float = 0.0,
     level: float = 0.95,
 ) -> dict[str, list[Any]]:
     """Return rates, predictive values and net benefit at thresholds of 0.05, 0.1, 0.2, ..., 0.9.
 
     Parameters
     ----------
-    y_true, y_proba, prior, prevalence, trials, level
+    y_true, y_proba, prior, prevalence, trials, correlation, level
         As in `decision_curve`.
     own : float, optional
         The threshold of the model's own labels, at the prevalence: shown too and marked.
@@ -331,7 +353,7 @@ def threshold_table(
         pairs = ((sensitivity, ones), (specificity, zeros))
         rates = [proportion_interval(*pair, level=level) for pair in pairs]
         named = dict(zip(("sensitivity", "specificity"), rates))
-        named |= predictive_values(rates[0], rates[1], prevalence)
+        named |= predictive_values(rates[0], rates[1], prevalence, correlation=correlation)
         row: dict[str, Any] = {"threshold": t, "own": t == own}
         for name in ("sensitivity", "specificity", "ppv", "npv"):
             rate = named.get(name, Interval(np.nan, np.nan, np.nan))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,6 +17,10 @@ from .._typing import BoolArray, Float64Array, IntArray, Record
 
 #: Exceedances after which more draws would not change the conclusion.
 MAX_EXCEEDANCES = 10
+#: The luck with the training samples (`training_luck`) of an area and of a Brier score, in units of
+#: that of a rate; and what it adds to paired differences. Found by simulation: docs/intervals.md.
+AREA_LUCK, BRIER_LUCK = 1.25, 1.5
+DIFFERENCE_LUCK = {"balanced_accuracy": 0.25, "roc_auc": 0.5}
 
 
 @dataclass(frozen=True)
@@ -100,54 +105,51 @@ def normal_interval(value: float, variance: float, *, level: float = 0.95) -> In
     return Interval(float(value), value - half, value + half, level)
 
 
-def fold_variance(scores: ArrayLike, ratio: float) -> float:
-    """Return the variance of a mean over J folds, (1/J + r) s^2 (Nadeau and Bengio, 2003).
+def training_luck(accuracy: float, n_classes: int) -> float:
+    r"""Return how much the luck with the training samples adds to the variance of a rate.
 
-    Training sets of different folds overlap, so that s^2 / J would be too small; r is the number
-    of test samples over that of training samples.
+    In units of :math:`p (1 - p) / n`: :math:`\frac{1}{2} (1 + 2 s) (1 - s^2)`, s being the balanced
+    accuracy on a scale where guessing is 0 and perfection 1. All folds share most of their training
+    samples, so that no spread between folds shows it; form and size were found by simulation
+    (docs/intervals.md). It is largest where a signal is found half of the time, and vanishes where
+    it is always found.
     """
-    s = _known(scores)
-    return float((1 / s.size + ratio) * s.var(ddof=1)) if s.size > 1 else float("nan")
+    skill = max(0.0, (n_classes * accuracy - 1) / (n_classes - 1))
+    return 0.5 * (1 + 2 * skill) * (1 - skill**2)
 
 
-def rate_trials(
+def rate_covariance(
     rates: ArrayLike,  # of each class, pooled over all folds and repeats
     totals: ArrayLike,  # independent samples of each class: groups, where there are groups
-    *,
     variances: ArrayLike | None = None,  # of the rates, by sampling: p (1 - p) / n unless given
-    weights: ArrayLike | None = None,  # of the classes, equal unless given
-    fold_scores: ArrayLike | None = None,
-    ratio: float = 0.25,
-    level: float = 0.95,
-) -> float:
-    r"""Return how many trials a mean of rates, :math:`\sum_k w_k p_k`, is worth on new samples.
+) -> tuple[Float64Array, Float64Array]:
+    r"""Return rates that are never quite 0 or 1, and their covariances on new samples.
 
-    Three things move it. The samples that were tested on: :math:`\sum_k w_k^2 V_k`, where a sample
-    that several repeats judge differently counts with its mean. The luck with the training samples,
-    which all folds and classes share: :math:`\frac{3}{2} r (\sum_k w_k \sqrt{p_k (1 - p_k) /
-    n_k})^2` with r the ratio of test to training samples; its size was found by simulation. The
-    models that were fitted: `fold_variance`, with Student's quantile. V is the sum of the first
-    two or the third, if that is larger. The mean p is then treated as a proportion in :math:`p (1 -
-    p) / V` trials (`proportion_interval`), so that its interval stays within [0, 1] and is exact
-    for a perfect score.
-
-    References
-    ----------
-    Korn, Graubard (1998), Confidence intervals for proportions with small expected number of
-    positive counts estimated from survey data, Survey Methodology 24(2), 193-201.
+    A class has the variance of its samples, where one that several repeats judge differently counts
+    with its mean, and half of the luck with the training samples, :math:`\ell p (1 - p) / n`; two
+    classes share all of it (`training_luck`).
     """
     p, n = (np.asarray(part, dtype=np.float64) for part in (rates, totals))
-    w = np.full(p.size, 1 / p.size) if weights is None else np.asarray(weights)
     spread = p * (1 - p) / n
-    sampling = spread if variances is None else np.asarray(variances)
-    # half an error and half a hit more, so that a perfect count has a variance
+    smooth, sampling = never_certain(p, n, spread if variances is None else variances)
+    luck = training_luck(float(p.mean()), p.size)
+    return smooth, np.diag(sampling) + luck * shared(spread)
+
+
+def never_certain(means: Any, totals: Any, variances: Any) -> tuple[Any, Any]:
+    """Return means and their variances with half an error and half a hit more.
+
+    So that what was perfect in a few samples has a variance, too.
+    """
+    p, n = np.asarray(means), np.asarray(totals)
     smooth = (p * n + 0.5) / (n + 1)
-    sampling = ((n * (n * sampling + p**2) + 0.5) / (n + 1) - smooth**2) / n
-    variance = float(w**2 @ sampling) + 1.5 * ratio * float(w @ np.sqrt(spread)) ** 2
-    if fold_scores is not None:
-        variance = max(variance, _fold_term(fold_scores, ratio, level))
-    rate = float(w @ smooth)
-    return rate * (1 - rate) / variance
+    return smooth, ((n * (n * variances + p**2) + 0.5) / (n + 1) - smooth**2) / n
+
+
+def shared(spreads: Float64Array) -> Float64Array:
+    """Return what several means have in common: all between two, half within one."""
+    root = np.sqrt(spreads)
+    return np.outer(root, root) * (1 - 0.5 * np.eye(root.size))
 
 
 def mean_variance(values: Float64Array, units: IntArray) -> float:
@@ -159,59 +161,20 @@ def mean_variance(values: Float64Array, units: IntArray) -> float:
 
 
 def auc_interval(
-    areas: ArrayLike,
-    variance: float,  # DeLong's, of the placements of samples that are means over repeats
-    totals: ArrayLike,
-    *,
-    ratio: float = 0.25,
-    level: float = 0.95,
+    area: float, variance: float, totals: ArrayLike, *, level: float = 0.95
 ) -> Interval:
-    r"""Return the interval of the mean area under the ROC curve over folds.
+    """Return the interval of an area under the ROC curve with some variance V.
 
-    V is :math:`1 + r` times the variance by sampling plus `fold_variance`, r being the ratio of
-    test to training samples. With the larger of the two alone, intervals of 160 samples with a
-    weak signal cover 0.85: which features it leads to differs from table to table much more than
-    from fold to fold. The area is treated as a proportion in A (1 - A) / V trials, at most twice
-    as many as the smallest class has samples: an area near 1 is a mean of two rates near 1.
+    The area A is treated as a proportion in A (1 - A) / V trials, at most twice as many as the
+    smallest class has samples: an area near 1 is a mean of two rates near 1.
     """
-    smallest, area = float(np.min(totals)), float(_known(areas).mean())
+    smallest = float(np.min(totals))
     if not np.isfinite(variance):  # a class of one sample
         variance = area * (1 - area) / smallest
-    variance = (1 + ratio) * variance + _fold_term(areas, ratio, level)
     trials = 2 * smallest
     if variance > 0 and area * (1 - area) > 0:
         trials = min(trials, area * (1 - area) / variance)
     return proportion_interval(area, trials, level=level)
-
-
-def _fold_term(scores: ArrayLike, ratio: float, level: float) -> float:
-    """Return the variance over J folds, larger as Student's quantile is than the normal one."""
-    count = _known(scores).size
-    if count < 2:
-        return 0.0
-    tail = (1 - level) / 2
-    factor = float(student.ppf(tail, count - 1) / norm.ppf(tail)) ** 2
-    return fold_variance(scores, ratio) * factor
-
-
-def mean_interval(
-    value: float,
-    variance: float,
-    *,
-    fold_scores: ArrayLike | None = None,
-    ratio: float = 0.25,
-    level: float = 0.95,
-) -> Interval:
-    """Return the interval of a mean that is no rate, by the larger of the two variances."""
-    if fold_scores is not None:
-        variance = max((1 + 2 * ratio) * variance, _fold_term(fold_scores, ratio, level))
-    found = normal_interval(value, variance, level=level)
-    return Interval(value, max(0.0, found.low), min(1.0, found.high), level)
-
-
-def _known(values: ArrayLike) -> Float64Array:
-    array = np.asarray(values, dtype=np.float64).ravel()
-    return array[np.isfinite(array)]
 
 
 def delong_interval(y_true: ArrayLike, y_score: ArrayLike, *, level: float = 0.95) -> Interval:
@@ -248,7 +211,7 @@ def delong_interval(y_true: ArrayLike, y_score: ArrayLike, *, level: float = 0.9
         raise ValueError("y_true holds one class; an area under the curve needs both.")
     area, variance = area_and_variance(positive, score)
     totals = [positive.sum(), (~positive).sum()]
-    return auc_interval([area], variance, totals, ratio=0.0, level=level)
+    return auc_interval(area, variance, totals, level=level)
 
 
 def placements(positive: BoolArray, score: Float64Array) -> Float64Array:
