@@ -2,6 +2,7 @@
 
     python benchmarks/coverage.py                     1,000 replicates a cell
     python benchmarks/coverage.py --part intervals    a stand-in whose true scores are known
+    python benchmarks/coverage.py --part classes      the same with three and six classes
     python benchmarks/coverage.py --part delong       areas of an independent cohort
     python benchmarks/coverage.py --part verdict      `nested_evaluate` as a user calls it
     python benchmarks/coverage.py --tiny              a few replicates of each, no files
@@ -49,6 +50,7 @@ from _common import RESULTS, save
 from sparsegsvp import GSVPSVM, GSVPSVMCV, nested_evaluate
 from sparsegsvp.evaluation import permutation_test
 from sparsegsvp.evaluation.cache import Cache, digest, run_pieces, versions
+from sparsegsvp.evaluation.permutation import Verdict
 from sparsegsvp.evaluation.procedure import Answer
 from sparsegsvp.evaluation.result import OutOfFold, Scoring, difference_variance
 from sparsegsvp.evaluation.splits import make_folds, read_samples
@@ -61,6 +63,7 @@ from sparsegsvp.metrics.intervals import (
     proportion_interval,
 )
 
+PARTS = ("intervals", "classes", "delong", "verdict")
 LOWEST, HIGHEST = 0.92, 0.97
 SCORES = ("balanced accuracy", "AUC", "sensitivity", "specificity")
 MORE = ("accuracy", "PPV", "NPV", "Brier", "BA difference", "AUC difference")
@@ -301,6 +304,57 @@ def interval_table(results: list[dict[str, Any]]) -> str:
     return "\n".join([*lines, "", said])
 
 
+# ------------------------------------------------------------------------- several classes
+
+KINDS = [(3, 45, 0.0), (3, 45, 0.5), (3, 45, 0.9), (6, 120, 0.0), (6, 120, 0.4), (6, 120, 0.8)]
+OF_CLASSES = ("balanced accuracy", "AUC", "accuracy", "recall of a class")
+
+
+def centroids(X: np.ndarray, y: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    """Decisions on Z of the nearest centroid, on the ten features with the largest F."""
+    means = np.array([X[y == k].mean(axis=0) for k in range(y.max() + 1)])
+    within = np.mean((X - means[y]) ** 2, axis=0)
+    kept = np.argsort(-means.var(axis=0) / within)[:INFORMATIVE]
+    return -np.sum((Z[:, None, kept] - means[None][..., kept]) ** 2 / within[kept], axis=2)
+
+
+def several(k: int, n: int, spread: float, replicates: int, seed: int) -> dict[str, Any]:
+    """Coverage and width with k classes, whose means lie apart by some spread in ten features."""
+    rng, y = np.random.default_rng([seed, k, n, round(10 * spread)]), np.arange(n) % k
+    samples = read_samples(np.arange(2.0 * n).reshape(-1, 2), y, None)
+    folds, scoring = make_folds(samples, 5, 5, seed=0), Scoring.of(samples, k - 1, 0.95)
+    centers = np.zeros((k, FEATURES))
+    centers[:, :INFORMATIVE] = spread * rng.normal(size=(k, INFORMATIVE))
+    new_y = np.repeat(np.arange(k), 200)
+    new = rng.normal(size=(new_y.size, FEATURES)) + centers[new_y]
+    ends, truths = [], []
+    for _ in range(replicates):
+        X = rng.normal(size=(n, FEATURES)) + centers[y]
+        said = [centroids(X[f.train], y[f.train], X[f.test]) for f in folds]
+        out = OutOfFold.gather(y, folds, [Answer(d.argmax(axis=1), d, None) for d in said])
+        found = (scoring.balanced_accuracy(out), scoring.roc_auc(out), scoring.accuracy(out))
+        ends.append([(i.low, i.high) for i in (*found, scoring.rates(out)[0])])
+        for f in folds[:2]:
+            decision = centroids(X[f.train], y[f.train], new)
+            right = decision.argmax(axis=1) == new_y
+            areas = [roc_auc_score(new_y == j, decision[:, j]) for j in range(k)]
+            truths.append([right.mean(), np.mean(areas), right.mean(), right[new_y == 0].mean()])
+    low, high = np.array(ends).transpose(2, 0, 1)
+    truth = np.mean(truths, axis=0)
+    coverage = np.mean((low <= truth) & (truth <= high), axis=0).tolist()
+    row = {"cell": [k, n], "truth": truth.tolist(), "coverage": coverage}
+    return row | {"width": np.mean(high - low, axis=0).tolist(), "replicates": replicates}
+
+
+def several_table(results: list[dict[str, Any]]) -> str:
+    lines = [f"| classes, samples | true BA | {' | '.join(OF_CLASSES)} |", "| --- " * 6 + "|"]
+    for row in results:
+        k, n = row["cell"]
+        shown = [f"{c:.3f} ({w:.2f})" for c, w in zip(row["coverage"], row["width"])]
+        lines.append(f"| {k}, {n} | {row['truth'][0]:.3f} | {' | '.join(shown)} |")
+    return "\n".join([*lines, "", f"{results[0]['replicates']:,} replicates a cell."])
+
+
 # ------------------------------------------------------------------- an independent cohort
 
 COHORTS = ((10, 10), (20, 20), (50, 50), (10, 30), (25, 75), (20, 180))
@@ -374,15 +428,18 @@ POWER = ("marker 2.0", "marker 1.5")
 
 
 def verdict(kind: str, number: int, seed: int) -> dict[str, Any]:
-    """Return the answer on one table, its intervals, and true scores of a fit on four fifths."""
+    """Return the predictions and the test of one table, and true scores of a fit on four fifths."""
     rng = np.random.default_rng([seed, (*NOISE, *POWER).index(kind), number])
     estimator, X, y, more = make_table(kind, rng)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = nested_evaluate(estimator, X, y, n_pairs=0, sizes=(), random_state=number, **more)
-        record: dict[str, Any] = {"answer": found.verdict.answer, "p": found.verdict.p_value}
-        names = ("balanced_accuracy", "roc_auc")
-        record["ends"] = [[found.scores[n].low, found.scores[n].high] for n in names]
+        test, out = found.verdict, found.out_of_fold
+        names = ("sample", "repeat", "fold", "truth", "predicted")
+        record: dict[str, Any] = {name: getattr(out, name) for name in names}
+        record |= {"decision": out.decision[:, 1], "units": found.scoring.units}
+        record |= {"p_value": test.p_value, "n_draws": test.n_draws}
+        record |= {"stopped_early": test.stopped_early}
         if kind.startswith("marker"):
             train = np.r_[:16, 20:36]
             model = GSVPSVMCV().fit(X[train], y[train])
@@ -390,12 +447,26 @@ def verdict(kind: str, number: int, seed: int) -> dict[str, Any]:
             new = rng.normal(size=(2000, X.shape[1]))
             new[new_y == 1, 0] += float(kind.split()[1])
             area = roc_auc_score(new_y, model.decision_function(new))
-            record["truth"] = [balanced_accuracy_score(new_y, model.predict(new)), area]
+            record["true scores"] = [balanced_accuracy_score(new_y, model.predict(new)), area]
             # wrapped, it has no path: the statistic is the plain cross-validated accuracy
             ten = OneVsOneClassifier(GSVPSVM(10))
             old = permutation_test(ten, X, y, n_permutations=79, random_state=number)
             record["old p"] = old.p_value
     return record
+
+
+def judge(kind: str, record: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer on a table, and its intervals."""
+    columns = {n: np.array(record[n]) for n in ("sample", "repeat", "fold", "truth", "predicted")}
+    decision = np.repeat(np.array(record["decision"])[:, None], 2, axis=1)
+    groups = np.arange(40) // 2 if kind == "groups" else None
+    out = OutOfFold(**columns, decision=decision, proba=None)
+    scoring = Scoring(np.array(record["units"]), 1, 0.95, groups)
+    score = scoring.balanced_accuracy(out)
+    test = {name: record[name] for name in ("p_value", "n_draws", "stopped_early")}
+    found = Verdict("", (), "", 0.5, **test).judged(score)
+    ends = [(interval.low, interval.high) for interval in (score, scoring.roc_auc(out))]
+    return {"answer": found.answer, "ends": ends, "p": record["p_value"]}
 
 
 def run_verdicts(replicates: int, seed: int, jobs: int, path: Path | None) -> list[dict[str, Any]]:
@@ -415,6 +486,7 @@ def run_verdicts(replicates: int, seed: int, jobs: int, path: Path | None) -> li
     rows = []
     for kind in (*NOISE, *POWER):
         records = [store.get(key) for key, piece in zip(keys, wanted) if piece[0] == kind]
+        records = [record | judge(kind, record) for record in records]
         row: dict[str, Any] = {"kind": kind, "replicates": len(records)}
         for answer in ("signal", "weak", "inconclusive"):
             row[answer] = float(np.mean([r["answer"] == answer for r in records]))
@@ -424,7 +496,7 @@ def run_verdicts(replicates: int, seed: int, jobs: int, path: Path | None) -> li
             truth = [np.nan, np.nan]
         elif kind in POWER:
             row["old p <= 0.05"] = float(np.mean([r["old p"] <= 0.05 for r in records]))
-            truth = np.mean([r["truth"] for r in records], axis=0).tolist()
+            truth = np.mean([r["true scores"] for r in records], axis=0).tolist()
         low, high = np.array([r["ends"] for r in records]).transpose(2, 0, 1)
         row["coverage"] = np.mean((low <= truth) & (truth <= high), axis=0).tolist()
         row["width"] = np.mean(high - low, axis=0).tolist()
@@ -473,14 +545,14 @@ def put_between(path: Path, mark: str, text: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--part", choices=("intervals", "delong", "verdict"), action="append")
+    parser.add_argument("--part", choices=PARTS, action="append")
     parser.add_argument("--replicates", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=2)  # forms were chosen on draws with others
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--tiny", action="store_true")
     options = parser.parse_args()
     replicates, seed = (8 if options.tiny else options.replicates), options.seed
-    for part in options.part or ("intervals", "delong", "verdict"):
+    for part in options.part or PARTS:
         with threadpool_limits(1):
             if part == "intervals":
                 cells = CELLS[::9] if options.tiny else CELLS
@@ -489,6 +561,10 @@ def main() -> None:
                     rows.append(stand_in(cell, replicates, seed))
                     print(interval_table(rows).splitlines()[-3], flush=True)
                 text = interval_table(rows)
+            elif part == "classes":
+                kinds = KINDS[::3] if options.tiny else KINDS
+                rows = [several(*kind, replicates, seed) for kind in kinds]
+                text = several_table(rows)
             elif part == "delong":
                 pairs = itertools.product(COHORTS[:1] if options.tiny else COHORTS, AREAS)
                 rows = [delong(*n, area, replicates, seed) for n, area in pairs]

@@ -1,11 +1,13 @@
 """Intervals, areas and stability: exact small cases, laws, then coverage by simulation."""
 
+import functools
 from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy.stats import beta, norm
 from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import RepeatedStratifiedKFold
 
 from sparsegsvp.metrics.intervals import (
     Interval,
@@ -21,6 +23,7 @@ from sparsegsvp.metrics.intervals import (
     recall_mean_interval,
     sequential_p_value,
     training_luck,
+    two_ends,
 )
 from sparsegsvp.metrics.stability import average_jaccard, error_bound, nogueira_stability
 
@@ -52,15 +55,22 @@ def test_balanced_accuracy_of_a_cohort_covers_whatever_the_classes():
         assert np.mean([i.low <= np.mean(p) <= i.high for i in held]) >= 0.95
 
 
-def rate_interval(rates, totals, variances=None):
-    """The interval of the mean of rates."""
-    smooth, covariance = rate_covariance(rates, totals, variances)
-    mean, k = smooth.mean(), len(rates)
-    return proportion_interval(float(np.mean(rates)), mean * (1 - mean) * k**2 / covariance.sum())
+def rate_variance(rates, totals, variances=None, luck=1.0):
+    _, sampling, spread = rate_covariance(rates, totals, variances)
+    return (sampling + luck * spread).sum() / len(rates) ** 2
 
 
-def rate_variance(*args):
-    return rate_covariance(*args)[1].sum() / len(args[0]) ** 2
+def rate_interval(rates, totals):
+    """The interval of the mean of rates, of five folds."""
+    value, mean = float(np.mean(rates)), rate_covariance(rates, totals)[0].mean()
+
+    def interval_if(truth, above):
+        luck = training_luck(truth, len(rates), 5, above=above)
+        return proportion_interval(
+            value, mean * (1 - mean) / rate_variance(rates, totals, luck=luck)
+        )
+
+    return two_ends(value, interval_if)
 
 
 def test_rates_count_the_sampling_of_the_test_samples_once():
@@ -68,10 +78,10 @@ def test_rates_count_the_sampling_of_the_test_samples_once():
     plain = (0.8 * 0.2 / 40 + 0.7 * 0.3 / 60) / 4
     # folds that differ by counting alone: a fifth of the samples, in 25 folds that overlap
     folds = (1 / 25 + 1 / 4) * 5 * plain
-    assert plain < rate_variance([0.8, 0.7], [40, 60]) < plain + folds
+    luck = training_luck(0.75, 2, 5)
+    assert plain < rate_variance([0.8, 0.7], [40, 60], luck=luck) < plain + folds
     # with nothing to learn from the training samples, sampling alone; near certainty, too
-    assert training_luck(1.0, 2) == 0.0
-    nearly = rate_variance([0.999, 0.999], [10**6, 10**6])
+    nearly = rate_variance([0.999, 0.999], [10**6, 10**6], luck=training_luck(0.999, 2, 5))
     assert nearly == pytest.approx(0.999 * 0.001 / 2e6, rel=0.02)
 
 
@@ -91,14 +101,58 @@ def test_samples_that_repeats_judge_differently_count_with_their_mean():
     assert mean_variance(steady, samples // 5) == pytest.approx(0.5 * 0.5 / 2)
 
 
-def test_the_luck_with_training_samples_is_one_for_all_classes():
-    assert training_luck(0.5, 2) == training_luck(0.3, 3) == 0.5  # guessing, or worse
-    assert training_luck(0.75, 2) == pytest.approx(0.5 * 2 * 0.75)
-    assert training_luck(2 / 3, 3) == training_luck(0.75, 2)  # half way from guessing
-    (a, both), (_, b) = rate_covariance([0.75, 0.75], [10**6, 10**6])[1]
-    each = 0.75 * 0.25 / 1e6
-    assert (a, b) == pytest.approx((1.375 * each, 1.375 * each), rel=1e-4)
-    assert both == pytest.approx(0.75 * each, rel=1e-4)
+def test_the_luck_with_training_samples_goes_by_the_truth_and_the_folds():
+    guessing = training_luck(0.5, 2, 5)
+    assert training_luck(0.3, 3, 5) == guessing == pytest.approx(0.4)  # worse than guessing, too
+    assert training_luck(0.5, 2, 5, above=True) == guessing
+    assert training_luck(2 / 3, 3, 5) == pytest.approx(training_luck(0.75, 2, 5))  # half way
+    assert training_luck(1.0, 2, 5) == training_luck(1.0, 2, 5, above=True) == 0.0
+    # folds that share more of their samples share more luck; a weak signal may be missed
+    assert training_luck(0.5, 2, 3) < guessing < training_luck(0.5, 2, 10)
+    low, high = (training_luck(0.65, 2, 5, above=above) for above in (False, True))
+    assert high > 4 * low
+    # all of it is common to two classes, and about half of it to two samples of one
+    *_, spread = rate_covariance([0.75, 0.75], [10**6, 10**6])
+    assert spread == pytest.approx(0.75 * 0.25 / 1e6 * np.array([[0.58, 1], [1, 0.58]]))
+    # so that it weighs in a mean of many recalls as it does in one of two
+    means = [rate_variance([0.75] * k, [10**6 / k] * k) for k in (2, 5)]
+    assert means[0] == pytest.approx(means[1], rel=1e-4)
+
+
+def test_an_end_of_an_interval_is_what_it_would_be_if_it_were_the_truth():
+    """So an interval that reaches chance is as wide there as chance says, whatever was found."""
+    interval = functools.partial(proportion_interval, 0.7)
+    fixed = two_ends(0.7, lambda truth, above: interval(50))
+    assert (fixed.low, fixed.high) == pytest.approx((interval(50).low, interval(50).high))
+    found = two_ends(0.7, lambda truth, above: interval(100 * truth))
+    assert found.low == pytest.approx(interval(100 * found.low).low)
+    assert found.high == pytest.approx(interval(100 * found.high).high)
+    for value in (0.0, 1.0):
+        assert two_ends(value, lambda t, above, v=value: proportion_interval(v, 20)) == (
+            proportion_interval(value, 20)
+        )
+
+
+@pytest.mark.parametrize("marker", [0.0, 1.5, 2.0])
+def test_balanced_accuracies_cover_the_mean_over_tables(marker):
+    """Tables of 40 samples: of noise, and of one feature of 200 that some of the tables miss."""
+    rng, y, found, truths = np.random.default_rng(0), np.tile([0, 1], 20), [], []
+    folds = list(RepeatedStratifiedKFold(n_repeats=2, random_state=0).split(y, y))
+    for _ in range(300):
+        X = rng.normal(size=(40, 200))
+        X[y == 1, 0] += marker
+        right = []
+        for train, test in folds:
+            low, high = (X[train][y[train] == k].mean(axis=0) for k in (0, 1))
+            f = int(np.abs(high - low).argmax())
+            sign, middle = np.sign(high[f] - low[f]), (low[f] + high[f]) / 2
+            called = sign * (X[test, f] - middle) > 0
+            right.append([np.mean(called[y[test] == k] == k) for k in (0, 1)])
+            shift = 0.0 if f else marker
+            truths.append(0.5 + sign * (norm.cdf(shift - middle) - norm.cdf(-middle)) / 2)
+        found.append(rate_interval(np.mean(right, axis=0), [20, 20]))
+    truth = np.mean(truths)
+    assert 0.92 <= np.mean([i.low <= truth <= i.high for i in found]) <= 0.99
 
 
 def test_perfect_scores_are_exact_and_count_groups_not_samples():

@@ -6,9 +6,10 @@ all repeats. Frames are made when they are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import fsum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,8 +74,13 @@ class OutOfFold:
     @cached_property
     def parts(self) -> list[IntArray]:
         """Rows of each fold."""
-        keys = self.repeat * (int(self.fold.max()) + 1) + self.fold
+        keys = self.repeat * self.n_folds + self.fold
         return [np.flatnonzero(keys == key) for key in np.unique(keys)]
+
+    @property
+    def n_folds(self) -> int:
+        """Number of folds of a repeat."""
+        return int(self.fold.max()) + 1
 
     @property
     def n_repeats(self) -> int:
@@ -127,6 +133,11 @@ class OutOfFold:
         )
 
 
+def of_both_ends(low: Mapping[Any, Interval], high: Mapping[Any, Interval]) -> dict[Any, Interval]:
+    """Return intervals with the lower ends of some and the upper ends of others."""
+    return {name: replace(first, high=high[name].high) for name, first in low.items()}
+
+
 @dataclass(frozen=True)
 class Scoring:
     """What turns predictions into scores with intervals."""
@@ -152,29 +163,48 @@ class Scoring:
         numbers = np.asarray(values, dtype=np.float64)
         return np.array([intervals.mean_variance(numbers[side], units[side]) for side in sides])
 
-    def covariance(self, found: OutOfFold) -> tuple[Float64Array, Float64Array]:
-        """Return recalls that are never quite 0 or 1, and their covariances on new samples."""
+    def _luck(self, found: OutOfFold, truth: float, above: bool) -> float:
+        """Return the luck with the training samples, if a balanced accuracy was the truth."""
+        return intervals.training_luck(truth, self.units.size, found.n_folds, above=above)
+
+    def lucks(self, found: OutOfFold) -> tuple[float, float]:
+        """Return the luck with the training samples at either end of the balanced accuracy.
+
+        Every score is between what it is at the one end and at the other. None for one model.
+        """
+        if self.exact:
+            return 0.0, 0.0
+        ends = self.balanced_accuracy(found)
+        return self._luck(found, ends.low, False), self._luck(found, ends.high, True)
+
+    def _covariances(self, found: OutOfFold) -> tuple[Float64Array, Float64Array, Float64Array]:
+        """Return recalls that are never quite 0 or 1, and what `rate_covariance` says of them."""
         variances = self.variances(found, found.predicted == found.truth)
         return intervals.rate_covariance(found.recalls(self.units.size), self.units, variances)
 
-    def trials(self, found: OutOfFold) -> list[float]:
+    def trials(self, found: OutOfFold, luck: float) -> list[float]:
         """Return how many trials the recall of each class is worth."""
         if self.exact:
             return self.units.tolist()
-        return [self._trials(found, weights) for weights in np.eye(self.units.size)]
+        rates, sampling, spread = self._covariances(found)
+        return (rates * (1 - rates) / np.diag(sampling + luck * spread)).tolist()
 
-    def correlation(self, found: OutOfFold) -> float:
+    def correlation(self, found: OutOfFold, luck: float) -> float:
         """Return how far the recalls of two classes err together: those of one model do not."""
         if self.exact:
             return 0.0
-        (a, both), (_, b) = self.covariance(found)[1]
+        _, sampling, spread = self._covariances(found)
+        (a, both), (_, b) = sampling + luck * spread
         return min(1.0, float(both / np.sqrt(a * b)))
 
     def rates(self, found: OutOfFold) -> dict[int, Interval]:
         """Return the recall of each class that has samples."""
+        return of_both_ends(*(self._rates(found, luck) for luck in self.lucks(found)))
+
+    def _rates(self, found: OutOfFold, luck: float) -> dict[int, Interval]:
         interval: Any = intervals.exact_interval if self.exact else intervals.proportion_interval
         recalls, result = found.recalls(self.units.size), {}
-        for j, trials in enumerate(self.trials(found)):
+        for j, trials in enumerate(self.trials(found, luck)):
             if trials:
                 first = round(recalls[j] * trials) if self.exact else float(recalls[j])
                 result[j] = interval(first, trials, level=self.level)
@@ -184,10 +214,13 @@ class Scoring:
         """Return ``ppv`` and ``npv`` at a prevalence; nothing without samples of two classes."""
         if self.units.size != 2 or not self.units.all() or share is None:
             return {}
-        rates, correlation = self.rates(found), self.correlation(found)
-        return clinical.predictive_values(
-            rates[self.positive], rates[1 - self.positive], share, correlation=correlation
-        )
+        both = []
+        for luck in self.lucks(found):
+            rates, correlation = self._rates(found, luck), self.correlation(found, luck)
+            one, other = rates[self.positive], rates[1 - self.positive]
+            values = clinical.predictive_values(one, other, share, correlation=correlation)
+            both.append(values)
+        return of_both_ends(*both)
 
     def balanced_accuracy(self, found: OutOfFold) -> Interval:
         """Return the mean of the recalls, of all repeats together."""
@@ -197,7 +230,10 @@ class Scoring:
             return intervals.recall_mean_interval(
                 hits, [int(n) for n in self.units], level=self.level
             )
-        return self._mean_of_rates(found, np.full(k, 1 / k))
+        mean = self._mean(found, np.full(k, 1 / k))
+        return intervals.two_ends(
+            mean(0.0).value, lambda truth, above: mean(self._luck(found, truth, above))
+        )
 
     def accuracy(self, found: OutOfFold) -> Interval:
         """Return the share of samples that are recognised, of all repeats together."""
@@ -205,23 +241,25 @@ class Scoring:
         if self.exact:
             return intervals.exact_interval(int(right.sum()), right.size, level=self.level)
         shares = np.bincount(found.truth, minlength=self.units.size) / right.size
-        return self._mean_of_rates(found, shares)
+        return self._between(found, self._mean(found, shares))
 
-    def _mean_of_rates(self, found: OutOfFold, weights: Float64Array) -> Interval:
-        value = float(weights @ found.recalls(self.units.size))
-        trials = self._trials(found, weights)
-        return intervals.proportion_interval(value, trials, level=self.level)
+    def _between(self, found: OutOfFold, interval: Callable[[float], Interval]) -> Interval:
+        """Return an interval whose ends have the luck of either end of the balanced accuracy."""
+        low, high = (interval(luck) for luck in self.lucks(found))
+        return replace(low, high=high.high)
 
-    def _trials(self, found: OutOfFold, weights: Float64Array) -> float:
-        """Return how many trials a weighted mean of the recalls is worth."""
-        rates, covariance = self.covariance(found)
+    def _mean(self, found: OutOfFold, weights: Float64Array) -> Callable[[float], Interval]:
+        """Return the interval of a weighted mean of the recalls, by the luck."""
+        value = min(1.0, float(weights @ found.recalls(self.units.size)))
+        rates, sampling, spread = self._covariances(found)
         mean = float(weights @ rates)
-        return mean * (1 - mean) / float(weights @ covariance @ weights)
 
-    def luck(self, found: OutOfFold) -> float:
-        """Return what the luck with the training samples adds; nothing to one model's scores."""
-        k = self.units.size
-        return 0.0 if self.exact else intervals.training_luck(float(found.recalls(k).mean()), k)
+        def interval(luck: float) -> Interval:
+            variance = float(weights @ (sampling + luck * spread) @ weights)
+            trials = mean * (1 - mean) / variance
+            return intervals.proportion_interval(value, trials, level=self.level)
+
+        return interval
 
     def roc_auc(self, found: OutOfFold) -> Interval | None:
         """Return the mean area over the folds; None where nothing ranks the samples."""
@@ -229,31 +267,42 @@ class Scoring:
         if not np.isfinite(areas).any():
             return None
         placed = found.placements(self.units.size, self.positive)
-        variance = self.area_variance(found, placed, intervals.AREA_LUCK * self.luck(found))
         area = float(np.nanmean(areas))
-        return intervals.auc_interval(area, variance, self.units, level=self.level)
+
+        def interval(luck: float) -> Interval:
+            variance = self.area_variance(found, placed, intervals.AREA_LUCK * luck)
+            return intervals.auc_interval(area, variance, self.units, level=self.level)
+
+        return self._between(found, interval)
 
     def area_variance(
         self, found: OutOfFold, placed: Float64Array, luck: float, least: float = 0.0
     ) -> float:
         """Return the variance of a mean area, or of a difference, by placements of predictions.
 
-        DeLong's, where a sample counts with its mean over the repeats and with those of its group,
-        and the luck with the training samples. `least` of a sample is taken to differ.
+        DeLong's, where a sample counts with its mean over the repeats, with its placements for all
+        classes and with those of its group, and the luck with the training samples, which areas
+        share as recalls do. `least` of a sample is taken to differ.
         """
-        units, total = self._units_of(found), 0.0
+        units = self._units_of(found)
+        influence, total, spread = np.zeros(int(units.max()) + 1), 0.0, 0.0
         for k, row in zip(found.ones(self.units.size, self.positive), placed):
             spreads = []
             for side in (found.truth == k, found.truth != k):
                 known = side & np.isfinite(row)
-                count = np.unique(units[known]).size
+                of_side, values = units[known], row[known]
+                count = np.unique(of_side).size
                 if count < 2:
                     return float("nan")
-                sampling = intervals.mean_variance(row[known], units[known])
-                total += count / (count - 1) * sampling + least / count**2
-                spreads.append(row[known].var() / count)
-            total += luck * float(intervals.shared(np.array(spreads)).sum())
-        return total / len(placed)
+                away = (values - fsum(values) / values.size) / values.size
+                sums = np.bincount(of_side, away, minlength=influence.size)
+                influence += sums * np.sqrt(count / (count - 1))
+                total += least / count**2
+                spreads.append(values.var() / count)
+            spread += float(intervals.shared(np.array(spreads)).sum())
+        n_areas = len(placed)
+        total += fsum(influence**2) + luck * spread * min(n_areas, 2)
+        return total / n_areas**2
 
     def brier(self, found: OutOfFold) -> Interval | None:
         """Return the mean squared error of the probabilities, half of it summed over classes."""
@@ -263,9 +312,14 @@ class Scoring:
         errors, n = np.sum((found.proba - target) ** 2, axis=1) / 2, float(self.units.sum())
         sampling = intervals.mean_variance(errors, self._units_of(found))
         mean, variance = intervals.never_certain(errors.mean(), n, sampling)
-        variance += intervals.BRIER_LUCK * self.luck(found) * errors.var() / n
-        trials = float(mean * (1 - mean) / variance)
-        return intervals.proportion_interval(float(errors.mean()), trials, level=self.level)
+
+        def interval(luck: float) -> Interval:
+            total = variance + intervals.BRIER_LUCK * luck * errors.var() / n
+            trials = float(mean * (1 - mean) / total)
+            return intervals.proportion_interval(float(errors.mean()), trials, level=self.level)
+
+        worst, best = (interval(luck) for luck in self.lucks(found))  # errors fall with the rates
+        return replace(best, high=worst.high)
 
     def calibration(self, found: OutOfFold) -> Calibration | None:
         """Return intercept and slope of two classes with probabilities."""
@@ -355,10 +409,19 @@ class Scored:
         y, one = found.truth == scoring.positive, scoring.positive
         options: dict[str, Any] = {"prior": float(y.mean()), "level": scoring.level}
         options["prevalence"] = self.prevalence if prevalence is None else prevalence
-        trials = scoring.trials(found)
-        options["trials"] = (trials[one], trials[1 - one])
-        options["correlation"] = scoring.correlation(found)
         return y, found.proba[:, one], options
+
+    def _with_ends(self, table: Callable[..., Mapping[str, Any]], known: Any, **more: Any) -> Any:
+        """Return a table as a data frame, its lower and upper ends each with their luck."""
+        (y, p, options), found, one = known, self.out_of_fold, self.scoring.positive
+        both = []
+        for luck in self.scoring.lucks(found):
+            trials = self.scoring.trials(found, luck)
+            more |= {"trials": (trials[one], trials[1 - one])}
+            more |= {"correlation": self.scoring.correlation(found, luck)}
+            both.append(table(y, p, **options, **more))
+        low, high = both
+        return frame({name: (high if name.endswith("high") else low)[name] for name in low})
 
     def thresholds(self, prevalence: float | None = None) -> Any:
         """Return rates, predictive values and net benefit at thresholds as a data frame.
@@ -368,9 +431,9 @@ class Scored:
         known = self._probabilities(prevalence)
         if known is None:
             return None
-        y, p, options = known
-        own = clinical.move_prior([self.own_threshold], options["prior"], options["prevalence"])
-        return frame(clinical.threshold_table(y, p, own=float(own[0]), **options))
+        prior, prevalence = known[2]["prior"], known[2]["prevalence"]
+        own = float(clinical.move_prior([self.own_threshold], prior, prevalence)[0])
+        return self._with_ends(clinical.threshold_table, known, own=own)
 
     def slider(self) -> Any:
         """Return who is called positive at any threshold, as a data frame.
@@ -389,7 +452,7 @@ class Scored:
     def decision_curve(self, prevalence: float | None = None) -> Any:
         """Return net benefit against the threshold as a data frame; see `thresholds`."""
         known = self._probabilities(prevalence)
-        return None if known is None else frame(clinical.decision_curve(*known[:2], **known[2]))
+        return None if known is None else self._with_ends(clinical.decision_curve, known)
 
     def calibration_curve(self) -> Any:
         """Return predicted and observed shares of positives, and counts, as a data frame.
@@ -666,14 +729,15 @@ def paired_difference(
 
 def difference_variance(a: OutOfFold, b: OutOfFold, scoring: Scoring, score: str) -> float:
     """Return the variance of a paired difference, by samples that both have judged."""
-    k, n, luck = scoring.units.size, scoring.units, intervals.DIFFERENCE_LUCK[score]
+    k, n = scoring.units.size, scoring.units
+    luck = intervals.DIFFERENCE_LUCK[score] * (a.n_folds - 1)
     if score == "roc_auc":
         first, second = (x.placements(k, scoring.positive) for x in (a, b))
-        return scoring.area_variance(a, first - second, luck, least=1 / 8)
+        return scoring.area_variance(a, first - second, luck, least=1 / 32)
     gaps = (a.predicted == a.truth).astype(np.float64) - (b.predicted == b.truth)
     if not gaps.any():
         return 0.0
-    # half a sample is taken to differ, at the least
-    each = (n**2 * scoring.variances(a, gaps) + 0.5) / (n + 1) / n
+    # a quarter of a sample is taken to differ, at the least
+    each = (n**2 * scoring.variances(a, gaps) + 0.25) / (n + 0.25) / n
     spreads = np.array([gaps[a.truth == j].var() for j in range(k)]) / n
     return float(each.sum() + luck * intervals.shared(spreads).sum()) / k**2

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from math import fsum
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import beta, binomtest, norm
+from scipy.optimize import brentq
+from scipy.special import betaincinv
+from scipy.stats import binomtest, norm
 from scipy.stats import t as student
 from sklearn.utils import check_consistent_length
 
@@ -18,9 +20,10 @@ from .._typing import BoolArray, Float64Array, IntArray, Record
 #: Exceedances after which more draws would not change the conclusion.
 MAX_EXCEEDANCES = 10
 #: The luck with the training samples (`training_luck`) of an area and of a Brier score, in units of
-#: that of a rate; and what it adds to paired differences. Found by simulation: docs/intervals.md.
-AREA_LUCK, BRIER_LUCK = 1.25, 1.5
-DIFFERENCE_LUCK = {"balanced_accuracy": 0.25, "roc_auc": 0.5}
+#: that of a rate; what it adds to paired differences for each fold but one; and how much of it two
+#: samples of one class share. Found by simulation: docs/intervals.md.
+AREA_LUCK, BRIER_LUCK, WITHIN_CLASS = 1.2, 1.8, 0.58
+DIFFERENCE_LUCK = {"balanced_accuracy": 0.065, "roc_auc": 0.125}
 
 
 @dataclass(frozen=True)
@@ -94,8 +97,8 @@ def proportion_interval(value: float, trials: float, *, level: float = 0.95) -> 
     tail = (1 - level) / 2
     hits, misses = value * trials, (1 - value) * trials
     half = min(hits, misses, 1.0) / 2
-    low = float(beta.ppf(tail, hits + half, misses + 1 - half)) if hits > 0 else 0.0
-    high = float(beta.ppf(1 - tail, hits + 1 - half, misses + half)) if misses > 0 else 1.0
+    low = float(betaincinv(hits + half, misses + 1 - half, tail)) if hits > 0 else 0.0
+    high = float(betaincinv(hits + 1 - half, misses + half, 1 - tail)) if misses > 0 else 1.0
     return Interval(value, low, high, level)
 
 
@@ -105,35 +108,47 @@ def normal_interval(value: float, variance: float, *, level: float = 0.95) -> In
     return Interval(float(value), value - half, value + half, level)
 
 
-def training_luck(accuracy: float, n_classes: int) -> float:
+def training_luck(accuracy: float, n_classes: int, n_folds: int, *, above: bool = False) -> float:
     r"""Return how much the luck with the training samples adds to the variance of a rate.
 
-    In units of :math:`p (1 - p) / n`: :math:`\frac{1}{2} (1 + 2 s) (1 - s^2)`, s being the balanced
-    accuracy on a scale where guessing is 0 and perfection 1. All folds share most of their training
-    samples, so that no spread between folds shows it; form and size were found by simulation
-    (docs/intervals.md). It is largest where a signal is found half of the time, and vanishes where
-    it is always found.
+    In units of :math:`p (1 - p) / n`, where `accuracy` is the true balanced accuracy:
+    :math:`(\sqrt{J - 1} + 2 s) (1 - s^2) / 5`, J being the number of folds, and s the accuracy on a
+    scale where guessing is 0 and perfection 1. All folds share most of their training samples, so
+    that no spread between folds shows it. A table that misses a weak signal falls further below the
+    mean of all tables than any rises above it: where the truth lies above what a table shows, there
+    is :math:`24 s (1 - s)^3` more. Form and size were found by simulation (docs/intervals.md).
     """
-    skill = max(0.0, (n_classes * accuracy - 1) / (n_classes - 1))
-    return 0.5 * (1 + 2 * skill) * (1 - skill**2)
+    s = max(0.0, (n_classes * accuracy - 1) / (n_classes - 1))
+    luck = (np.sqrt(n_folds - 1) + 2 * s) * (1 - s**2) / 5
+    return float(luck + 24 * s * (1 - s) ** 3 if above else luck)
+
+
+def two_ends(value: float, interval_if: Callable[[float, bool], Interval]) -> Interval:
+    """Return the interval of the truths from which the value is not too far.
+
+    Its variance depends on the truth: ``interval_if(truth, above)`` is the interval that would hold
+    if the truth was this, above the value or not. Each end is the truth that is its own end.
+    """
+    low = brentq(lambda truth: interval_if(truth, False).low - truth, 0.0, value)
+    high = brentq(lambda truth: interval_if(truth, True).high - truth, value, 1.0)
+    return replace(interval_if(value, False), low=float(low), high=float(high))
 
 
 def rate_covariance(
     rates: ArrayLike,  # of each class, pooled over all folds and repeats
     totals: ArrayLike,  # independent samples of each class: groups, where there are groups
     variances: ArrayLike | None = None,  # of the rates, by sampling: p (1 - p) / n unless given
-) -> tuple[Float64Array, Float64Array]:
-    r"""Return rates that are never quite 0 or 1, and their covariances on new samples.
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    r"""Return rates that are never quite 0 or 1, and their covariances by sampling and by luck.
 
-    A class has the variance of its samples, where one that several repeats judge differently counts
-    with its mean, and half of the luck with the training samples, :math:`\ell p (1 - p) / n`; two
-    classes share all of it (`training_luck`).
+    By sampling a class has the variance of its samples, where one that several repeats judge
+    differently counts with its mean. The luck with the training samples is in units of
+    :math:`p (1 - p) / n`: its covariances are to be multiplied by `training_luck`.
     """
     p, n = (np.asarray(part, dtype=np.float64) for part in (rates, totals))
     spread = p * (1 - p) / n
     smooth, sampling = never_certain(p, n, spread if variances is None else variances)
-    luck = training_luck(float(p.mean()), p.size)
-    return smooth, np.diag(sampling) + luck * shared(spread)
+    return smooth, np.diag(sampling), shared(spread)
 
 
 def never_certain(means: Any, totals: Any, variances: Any) -> tuple[Any, Any]:
@@ -147,9 +162,12 @@ def never_certain(means: Any, totals: Any, variances: Any) -> tuple[Any, Any]:
 
 
 def shared(spreads: Float64Array) -> Float64Array:
-    """Return what several means have in common: all between two, half within one."""
-    root = np.sqrt(spreads)
-    return np.outer(root, root) * (1 - 0.5 * np.eye(root.size))
+    """Return what the luck adds to the covariances of several means, for each unit of it.
+
+    Two classes share all of it; each of more shares as much with all others together.
+    """
+    root, one = np.sqrt(spreads), np.eye(spreads.size)
+    return np.outer(root, root) * (WITHIN_CLASS * one + (1 - one) / max(spreads.size - 1, 1))
 
 
 def mean_variance(values: Float64Array, units: IntArray) -> float:
@@ -165,13 +183,13 @@ def auc_interval(
 ) -> Interval:
     """Return the interval of an area under the ROC curve with some variance V.
 
-    The area A is treated as a proportion in A (1 - A) / V trials, at most twice as many as the
-    smallest class has samples: an area near 1 is a mean of two rates near 1.
+    The area A is treated as a proportion in A (1 - A) / V trials, at most as many as there would be
+    samples if all classes were as small as the smallest: near 1 it is a mean of rates near 1.
     """
     smallest = float(np.min(totals))
     if not np.isfinite(variance):  # a class of one sample
         variance = area * (1 - area) / smallest
-    trials = 2 * smallest
+    trials = np.size(totals) * smallest
     if variance > 0 and area * (1 - area) > 0:
         trials = min(trials, area * (1 - area) / variance)
     return proportion_interval(area, trials, level=level)
