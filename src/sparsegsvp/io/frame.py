@@ -139,12 +139,14 @@ class Frame:
         """Keep some of the columns; in place where that saves the memory of a second matrix."""
         X, k, places = self.X, len(positions), np.array(positions, dtype=np.intp)
         plain = self.ours and not sparse.issparse(X) and X.flags.c_contiguous
-        if plain and X.shape[1] < 2 * k <= 2 * X.shape[1]:
+        if places.tolist() == list(range(X.shape[1])):
+            pass
+        elif plain and X.shape[1] < 2 * k <= 2 * X.shape[1]:
             flat = X.reshape(-1)
-            for i in range(len(X) if k < X.shape[1] else 0):
+            for i in range(len(X)):
                 flat[i * k : (i + 1) * k] = X[i, places]
             self.X = flat[: len(X) * k].reshape(len(X), k)
-        elif places.tolist() != list(range(X.shape[1])):
+        else:
             self.X = X[:, places]
         self.names = [self.names[p] for p in positions]
         self.raw = {j: self.raw[p] for j, p in enumerate(positions) if p in self.raw}
