@@ -243,7 +243,8 @@ def make_numbers(
         if column.holds_text:
             frame.adjust[column.name] = [codes.label(cell) for cell in column.cells.values()]
         else:
-            frame.adjust[column.name] = column.to_numbers(decimal, options.thousands, frame)
+            numbers = column.to_numbers(decimal, options.thousands, frame)
+            frame.adjust[column.name] = numbers.tolist()
     for p, column in columns.items():
         if not frame.ours:
             frame.X, frame.ours = np.array(frame.X, dtype=np.float64), True
@@ -287,14 +288,16 @@ def append_covariates(
     for column, cells in frame.adjust.items():
         what = f"column {quote(column)} ({option('adjust')})"
         known = [name for name in roles.features or () if made_of(name, column)]
-        numeric = isinstance(cells, np.ndarray) and (column in known or not known)
+        numeric = not any(isinstance(cell, str) for cell in cells) and (
+            column in known or not known
+        )
         labels = [as_label(cell) for cell in cells]
         levels = sorted({label for label in labels if label is not None})
         problem = ""
         if len(levels) < 2 and not known:
             problem = f" has {f'only the value {quote(levels[0])}' if levels else 'no value'}"
         elif numeric:
-            cells[np.isin(cells, codes)] = np.nan
+            cells = np.where(np.isin(cells, codes), np.nan, cells)
             problem = " is infinite somewhere" if np.isinf(cells).any() else ""
             features = {column: cells}
         elif column in known:

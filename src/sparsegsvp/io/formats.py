@@ -58,9 +58,9 @@ def read_labels(file: Path, on: str | None, target: str | None, options: ReadOpt
     source, codes = shown_name(file), options.codes
     with locating(source):
         frame = read_frame(file, ReadOptions(encoding=options.encoding, codes=codes), None)
-        columns = {} if frame.ids is None else {frame.id_name: frame.ids}
+        columns = {}
         if not frame.all_features:
-            frame.refuse_duplicates("column")
+            frame.refuse_duplicates()
             kept = [0, *frame.named(range(1, len(frame.names)))] if frame.names else []
             columns |= {frame.names[p]: frame.cells(p) for p in kept}
         columns |= frame.beside
