@@ -278,8 +278,6 @@ def test_what_a_table_says_of_itself(sheet):
     assert make_table(sheet.X, list("abababab"), positive="a").positive_class == "a"
     assert table.class_counts() == {"B": 3, "C": 2, "ill": 3}
     assert table.X.shape == (8, 5) and not table.notices
-    twice = make_table(np.ones((4, 2)), list("abab")).notices
-    assert [notice.code for notice in twice] == ["repeats"]
     unlabelled: Table = make_table(sheet.frame(), id="sample", drop=["class", "patient"])
     with pytest.raises(InputError, match="data frame: there are no labels; name them: target"):
         unlabelled.labels

@@ -26,7 +26,7 @@ from .errors import InputError, did_you_mean, listed, one_line, option, quote, s
 from .roles import SERIES, ColumnRole, Roles, columns_behind, identifies, looks_of, made_of, stem_of
 from .text import ReadOptions, Rows, looks_numeric
 
-_UNNAMED = ("", "Unnamed: 0")  # as R and pandas head row names
+_UNNAMED = ("", "Unnamed: 0")  # how programs head the names of rows
 
 
 @dataclass(frozen=True)
@@ -396,7 +396,8 @@ def _name_samples(frame: Frame, roles: Roles) -> set[int]:
             places = [header.index(frame.labels.on)]
         else:
             places = [0] if index else _column_of_names(frame, roles)
-        frame.text |= {"id": [*map(as_label, frame.cells(p))] for p in places}
+        for p in places:
+            frame.text["id"] = [*map(as_label, frame.cells(p))]
     if index:
         what = "first column has no name and" if header[0] in _UNNAMED else "index"
         said = "taken for sample identifiers" if places == [0] else "left out, as names of rows"
