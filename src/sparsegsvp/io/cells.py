@@ -149,10 +149,9 @@ class Column:
         """Whether marks stand before three digits only, beside whole numbers of three digits."""
         if not all(map(THOUSANDS[mark].fullmatch, self.texts(mark))):
             return False
-        stored = self.values[self.values % 1 == 0]
-        texts = self.texts("number") + [as_label(value) or "" for value in stored]
-        sizes = [abs(int(text)) for text in texts if _FORMS["number"].fullmatch(text)]
-        return 100 <= max(sizes, default=0) < 1000
+        others = [self.codes.number(self.cells[i], mark) for i in self.kinds["number"]]
+        sizes = np.abs([*self.values.tolist(), *others])
+        return bool(100 <= sizes[sizes % 1 == 0].max(initial=0) < 1000)
 
     def to_numbers(self, decimal: str, thousands: str | None, frame: Frame) -> NDArray[np.float64]:
         """Return the numbers, or refuse cells that are none; codes go into the frame's count."""
@@ -166,8 +165,8 @@ class Column:
         if not bad:
             return values
         text, like = str(self.cells[bad[0]]).strip(), ""
-        lines, others = ("row", "column") if frame.place == "column" else ("column", "line")
-        remedy = f"correct it, leave the cell empty, or leave the {lines} out with "
+        others = "line" if frame.column == "column" else "column"
+        remedy = f"correct it, leave the cell empty, or leave the {frame.column} out with "
         remedy += f"{option('drop', [self.name])}, or the {others} if it is no sample"
         if _FORMS["grouped"].fullmatch(text):
             mark = next(c for c in text.lstrip("+-") if not c.isdigit())
@@ -176,8 +175,7 @@ class Column:
             remedy = f"use {option('thousands', mark)}, or remove the separators"
         elif len({str(self.cells[i]).strip() for i in bad}) == 1 and len(text) <= _CODE_LENGTH:
             remedy += f"; if it stands for a missing value, use {option('na', text)}"
-        if len(bad) > 1 and not like:
-            like = f" ({len(bad)} cells like this)"
+        like = like or (f" ({len(bad)} cells like this)" if len(bad) > 1 else "")
         where = frame.where(bad[0], self.name)
         raise InputError(f"{quote(text)} is not a number{like}", where, remedy)
 
@@ -187,38 +185,37 @@ def find_decimal(columns: Sequence[Column], options: ReadOptions, frame: Frame) 
     if options.decimal is not None:
         return options.decimal
     kind = {".": "a decimal point", ",": "a decimal comma"}
-    marks = [mark for mark in ",." if mark != options.thousands]
-    marked = {mark: [c for c in columns if c.kinds[mark]] for mark in marks}
-    shown = [mark for mark in marks if marked[mark] or mark == frame.mark]
+    marked = {mark: [c for c in columns if c.kinds[mark]] for mark in ",."}
+    marked |= {mark: [] for mark in (options.thousands,) if mark in marked}
+    shown = [mark for mark in marked if marked[mark] or mark == frame.mark]
     if len(shown) == 2:
-        odd = next(mark for mark in shown if marked[mark] and mark != frame.mark)
-        column = marked[odd][0]
+        mark, other = shown if marked[","] and frame.mark != "," else shown[::-1]
+        column = marked[mark][0]
         raise InputError(
-            f"{quote(column.texts(odd)[0])} has {kind[odd]}, other numbers have "
-            f"{kind[',' if odd == '.' else '.']}",
-            frame.where(column.kinds[odd][0], column.name),
+            f"{quote(column.texts(mark)[0])} has {kind[mark]}, other numbers have {kind[other]}",
+            frame.where(column.kinds[mark][0], column.name),
             "write all numbers with points, or say which of the two is the separator of thousands "
             f"with {option('thousands')}",
         )
     mark = shown[0] if shown else "," if options.thousands == "." else "."
-    texts = [(column.name, text) for column in marked[mark] for text in column.texts(mark)]
-    told = options.thousands is not None or not frame.doubtful
-    doubtful = not told and all(THOUSANDS[mark].fullmatch(text) for _, text in texts)
+    texts = [text for column in marked[mark] for text in column.texts(mark)]
+    doubtful = options.thousands is None and frame.doubtful
+    doubtful = doubtful and all(map(THOUSANDS[mark].fullmatch, texts))
     for column in marked[mark]:
+        text = column.texts(mark)[0]
+        whole = text.replace(mark, "")
         # a comma that nothing shows to be the decimal mark is as often the other
         if (doubtful and mark == ",") or column.may_be_thousands(mark):
-            text = column.texts(mark)[0]
-            readings = f"{text.replace(',', '.')} or {text.replace(mark, '')}"
             raise InputError(
-                f"{quote(text)} may have {kind[mark]} or a thousands separator: it is {readings}",
+                f"{quote(text)} may have {kind[mark]} or a thousands separator: it is "
+                f"{text.replace(',', '.')} or {whole}",
                 frame.where(column.kinds[mark][0], column.name),
                 f"use {option('decimal', mark)} if it is {kind[mark]}, {option('thousands', mark)} "
                 "if it separates thousands",
             )
-    if texts and doubtful:
-        (where, text), *_ = texts
-        whole = text.replace(mark, "")
-        frame.notices.append(notice("thousands", mark, text=text, where=where, whole=whole))
+        if doubtful and column is marked[mark][0]:
+            said = notice("thousands", mark, text=text, where=column.name, whole=whole)
+            frame.notices.append(said)
     return mark
 
 
@@ -240,11 +237,11 @@ def make_numbers(
     if decimal == "," and (frame.mark == "," or any(c.kinds[","] for c in numeric)):
         frame.notes.append("numbers are written with decimal commas")
     for column in adjusted:
-        if column.holds_text:
-            frame.adjust[column.name] = [codes.label(cell) for cell in column.cells.values()]
-        else:
-            numbers = column.to_numbers(decimal, options.thousands, frame)
-            frame.adjust[column.name] = numbers.tolist()
+        frame.adjust[column.name] = (
+            [codes.label(cell) for cell in column.cells.values()]
+            if column.holds_text
+            else column.to_numbers(decimal, options.thousands, frame).tolist()
+        )
     for p, column in columns.items():
         if not frame.ours:
             frame.X, frame.ours = np.array(frame.X, dtype=np.float64), True
@@ -286,22 +283,18 @@ def append_covariates(
     made: dict[str, NDArray[np.float64]] = {}
     covariates: dict[str, tuple[str, ...]] = {}
     for column, cells in frame.adjust.items():
-        what = f"column {quote(column)} ({option('adjust')})"
         known = [name for name in roles.features or () if made_of(name, column)]
-        numeric = not any(isinstance(cell, str) for cell in cells) and (
-            column in known or not known
-        )
-        labels = [as_label(cell) for cell in cells]
+        labels, text = [*map(as_label, cells)], any(isinstance(cell, str) for cell in cells)
         levels = sorted({label for label in labels if label is not None})
         problem = ""
         if len(levels) < 2 and not known:
             problem = f" has {f'only the value {quote(levels[0])}' if levels else 'no value'}"
-        elif numeric:
-            cells = np.where(np.isin(cells, codes), np.nan, cells)
-            problem = " is infinite somewhere" if np.isinf(cells).any() else ""
-            features = {column: cells}
-        elif column in known:
+        elif text and column in known:
             problem = f": {quote(levels[0])} is not a number"
+        elif not text and (column in known or not known):
+            values = np.where(np.isin(cells, codes), np.nan, np.array(cells, dtype=float))
+            problem = " is infinite somewhere" if np.isinf(values).any() else ""
+            features = {column: values}
         elif None in labels:
             problem = f" has no value in row {labels.index(None) + 1}"
         else:
@@ -315,13 +308,15 @@ def append_covariates(
                 problem += f" (it has {listed(levels)})"
             elif rare:
                 problem = f" has the value {quote(rare[0])} in one sample only"
-            against, cells = f"{VERSUS}{levels[0]}", np.array(labels)
-            features = {f"{column}{IS}{k}{against}": (cells == k) * 1.0 for k in levels[1:]}
+            features = {
+                f"{column}{IS}{level}{VERSUS}{levels[0]}": (np.array(labels) == level) * 1.0
+                for level in levels[1:]
+            }
         if not problem and not features.keys().isdisjoint(frame.names):
             problem = " becomes a feature that the table has already"
         if problem:
             remedy = "correct it, fill or merge such cells, or leave the column out"
-            raise InputError(f"{what}{problem}", remedy=remedy)
+            raise InputError(f"column {quote(column)} ({option('adjust')}){problem}", remedy=remedy)
         made |= features
         covariates[column] = tuple(features)
         reason = "adjusted for: in every panel"
