@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from sparsegsvp.io import InputError, Table, make_table, read_table
-from sparsegsvp.io.table import check_cohort
+from sparsegsvp.workflow.predict import check_cohort
 
 ROLES = {"target": "class", "id": "sample", "group": "patient"}
 
@@ -246,7 +246,7 @@ LAZY = type("Lazy", (), {"__dask_graph__": None})()
         (np.ones(3), {"y": [1, 2, 1]}, "the data are 1-dimensional"),
         (np.eye(2), {"y": [0, 1], "feature_names": ["a"]}, "1 feature_names for 2 columns"),
         (np.eye(2), {"y": [0, 1], "feature_names": ["a", "a"]}, "'a' appears 2 times"),
-        (np.array([["1", "2"], ["u", "3"]]), {"y": [0, 1]}, "row 2, column 'f0': 'u' is not a n"),
+        (np.array([["1", "2"], ["u", "3"]]), {"y": [0, 1]}, "holds <U1, not numbers; give a data"),
         (np.array([[1, np.inf], [2, 3]]), {"y": [0, 1]}, "row 1, column 'f1': inf is infinite"),
         (sparse.csr_matrix(np.eye(2) * 1j), {"y": [0, 1]}, "holds complex128, not numbers"),
         (LAZY, {"y": [0, 1]}, "not in memory yet; compute or collect them"),

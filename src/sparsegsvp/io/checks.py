@@ -271,7 +271,8 @@ def _repeated_names(frame: Frame) -> Iterator[Notice]:
     """Say which samples share a name and are not kept together; the evaluation looks for copies."""
     groups = frame.text.get("group")
     pairs = {*zip(frame.text.get("id", []), groups or range(len(frame)))}
-    again = sorted(name for name, k in Counter(name for name, _ in pairs).items() if name and k > 1)
+    times = Counter(str(name) for name, _ in pairs if name is not None)
+    again = sorted(name for name, k in times.items() if k > 1)
     if again:
         named = [c.column for c in frame.roles if c.role == "id" and c.column]
         text = f"{counted(len(again), 'identifier')} repeated ({listed(again)})"

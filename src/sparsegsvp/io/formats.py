@@ -58,12 +58,11 @@ def read_labels(file: Path, on: str | None, target: str | None, options: ReadOpt
     source, codes = shown_name(file), options.codes
     with locating(source):
         frame = read_frame(file, ReadOptions(encoding=options.encoding, codes=codes), None)
-        columns = {}
+        columns = dict(frame.beside)
         if not frame.all_features:
             frame.refuse_duplicates()
             kept = [0, *frame.named(range(1, len(frame.names)))] if frame.names else []
-            columns |= {frame.names[p]: frame.cells(p) for p in kept}
-        columns |= frame.beside
+            columns = {frame.names[p]: frame.cells(p) for p in kept}
         names = list(columns)
         on = names[0] if on is None else on
         others = [name for name in names if name != on]
@@ -203,8 +202,7 @@ def _read_h5ad(path: Path, options: ReadOptions, verbatim: Collection[str] | Non
         matrix = (file, "X") if options.layer is None else (file["layers"], options.layer)
         _check_hdf5([(file, "obs"), (file, "var"), matrix], path)
         obs, var, X = read_elem(file["obs"]), read_elem(file["var"]), read_elem(stored)
-    kind = "AnnData" if options.layer is None else f"AnnData, layer {options.layer}"
-    return from_anndata(X, obs, list(var.index), kind)
+    return from_anndata(X, obs, list(var.index), options.layer)
 
 
 def stored_matrix(root: Any, layer: str | None) -> Any:

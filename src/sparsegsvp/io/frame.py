@@ -280,7 +280,7 @@ def _objects(column: Any) -> list[Any]:
     return list(objects.where(objects.notna(), None))
 
 
-def from_matrix(X: Any, names: Sequence[Any] | None, kind: str = "") -> Frame:
+def from_matrix(X: Any, names: Sequence[Any] | None) -> Frame:
     """Make a frame of a matrix, all columns of which are features; sparse indices are checked."""
     packed = sparse.issparse(X)
     X = X if packed else np.asarray(X)
@@ -292,14 +292,11 @@ def from_matrix(X: Any, names: Sequence[Any] | None, kind: str = "") -> Frame:
     if len(names) != X.shape[1]:
         what = f"{len(names)} feature_names for {X.shape[1]} columns of X"
         raise InputError(what, remedy="give one name for each column")
-    raw: dict[int, dict[int, Any]] = {}
-    kind = kind or ("CSR" if packed else str(X.dtype))
+    kind = "CSR" if packed else str(X.dtype)
     if X.dtype.kind not in "biuf":
-        if packed:
-            raise InputError(f"the matrix holds {X.dtype}, not numbers")
-        raw = {p: dict(enumerate(column)) for p, column in enumerate(X.T.tolist())}
-        X = np.full(X.shape, np.nan)
-    elif packed:
+        what = f"the matrix holds {X.dtype}, not numbers"
+        raise InputError(what, remedy="give a data frame of cells that are to be read")
+    if packed:
         try:
             X.check_format(full_check=True)
         except ValueError as error:
@@ -311,15 +308,16 @@ def from_matrix(X: Any, names: Sequence[Any] | None, kind: str = "") -> Frame:
             X.sum_duplicates()
     X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
     named = [as_label(name) or f"column {j}" for j, name in enumerate(names)]
-    return Frame(named, X, raw, kind, all_features=True, notes=notes)
+    return Frame(named, X, {}, kind, all_features=True, notes=notes)
 
 
-def from_anndata(X: Any, obs: Any, names: Sequence[Any], kind: str) -> Frame:
+def from_anndata(X: Any, obs: Any, names: Sequence[Any], layer: str | None) -> Frame:
     """Make a frame of AnnData: a matrix, its samples and their columns in obs, its features."""
     if getattr(X, "shape", ()) != (len(obs), len(names)):
         what = f"X does not have the {len(obs)} samples of obs and the {len(names)} features of var"
         raise InputError(what, remedy="write it again")
-    frame = from_matrix(X, names, kind)
+    frame = from_matrix(X, names)
+    frame.kind = "AnnData" if layer is None else f"AnnData, layer {layer}"
     frame.text["id"] = [*map(str, obs.index)]
     frame.beside = {"obs_names": [*frame.text["id"]]}
     frame.beside |= {str(name): _objects(obs[name]) for name in obs.columns}
@@ -344,10 +342,9 @@ def stand_up(frame: Frame, roles: Roles, options: ReadOptions) -> tuple[Frame, R
     if not kept:
         raise InputError("the header names no sample", remedy="add a header line")
     dropped = {name: "asked for" for name in kept.values() if name in roles.drop}
-    titles = dict(zip(header[1:], frame.beside.get("title", ())))
-    there = {n for n in kept.values() if {n, titles.get(n)} & frame.labels.rows.keys()}
-    strange = [n for n in kept.values() if n not in there and n not in dropped]
-    if strange and there.difference(dropped):
+    left = [name for name in kept.values() if name not in dropped]
+    strange = [name for name in left if name not in frame.labels.rows]
+    if len(strange) < len(left) and strange:
         notes.append(f"left out, being columns of no labelled sample: {listed(strange)}")
         dropped |= dict.fromkeys(strange, "no label")
     frame = frame.turned()
@@ -430,12 +427,8 @@ def join(frame: Frame, labels: Labels) -> None:
         what = "the samples have no identifiers to match the labels by"
         remedy = f"name the column that holds them with {option('id')}, or use {turn} if the "
         raise InputError(what, remedy=f"{remedy}features are in rows")
-    matches = [
-        [labels.rows.get(key or "") for key in names]
-        for names in (ids, frame.beside.get("title", ()))
-    ]
-    rows = next((rows for rows in matches if any(row is not None for row in rows)), None)
-    if rows is None:
+    rows = [labels.rows.get(key or "") for key in ids]
+    if all(row is None for row in rows):
         what = f"no sample has a label: the table has {listed([key for key in ids if key][:2])}, "
         what += f"the labels {listed(list(labels.rows)[:2])}"
         remedy = f"identifiers must match exactly; if they name columns of the table, use {turn}"
@@ -502,9 +495,8 @@ def pick_columns(frame: Frame, roles: Roles, options: ReadOptions) -> None:
 
 def _named_cells(frame: Frame, name: str, role: str) -> list[Any]:
     """Return the cells of a column, or of what is beside the samples."""
-    for known in (name, name.removeprefix("!").removeprefix("Sample_")):  # as GEO has it
-        if known in frame.beside:
-            return frame.beside[known]
+    if name in frame.beside:
+        return frame.beside[name]
     if name in frame.names and not (frame.all_features and frame.beside):
         return frame.cells(frame.names.index(name))
     raise _no_such_line(frame, name, role)
