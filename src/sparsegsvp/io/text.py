@@ -221,8 +221,8 @@ def _find_separator(lines: list[str]) -> str:
             widths.extend(len(cells) for _, cells in split_lines(lines, separator))
         except InputError as error:  # a quotation mark, or the sample ends within a cell
             refused = error
-        titles = next((i for i, width in enumerate(widths[:-2]) if width > 1), len(widths) - 2)
-        header, *body = widths[max(0, titles) :] or [0]
+        titles = next((i for i, width in enumerate(widths[:-2]) if width > 1), len(widths[2:]))
+        header, *body = widths[titles:] or [0]
         if max(header, *body, 0) > 1:
             more = {width - header for width in body}
             fits = len(more) <= 1 and more <= {0, 1}
