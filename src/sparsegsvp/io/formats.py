@@ -113,8 +113,7 @@ def _read_excel(path: Path, options: ReadOptions, verbatim: Collection[str] | No
     if options.sheet not in (None, *(s.name for s in pages)) or not shown:
         what = f"there is no sheet {quote(options.sheet)}" if shown else "it has no sheet"
         raise InputError(what, remedy=suggestion(options.sheet or "", shown))
-    name = options.sheet or shown[0]
-    others = [other for other in shown if other != name] if options.sheet is None else []
+    name, others = options.sheet or shown[0], [] if options.sheet else shown[1:]
     try:
         with book:
             cells = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
@@ -123,17 +122,14 @@ def _read_excel(path: Path, options: ReadOptions, verbatim: Collection[str] | No
             raise InputError(f"sheet {quote(name)} is empty", remedy="fill it")
         titles, notes = skip_titles(filled)
         line, header = filled[titles]
-        for i, cell in enumerate(header, start=1):
-            if isinstance(cell, datetime.date | datetime.time):
-                what = f"the name of column {i} is a date ({cell})"
-                remedy = "Excel turns gene names such as SEPT2 into dates: restore it as text"
-                raise InputError(what, f"line {line}", remedy)
-        names = [as_label(cell) or "" for cell in header]
-        notices = []
-        if others:
-            notes.append(f"the first of {len(shown)} sheets, {quote(name)}")
-            notices.append(notice("sheets", *others, text=notes[-1]))
-        rows = Rows(names, iter(filled[titles + 1 :]), "Excel", notes, notices)
+        if dates := [cell for cell in header if isinstance(cell, datetime.date | datetime.time)]:
+            what = f"the name of column {header.index(dates[0]) + 1} is a date ({dates[0]})"
+            remedy = "Excel turns gene names such as SEPT2 into dates: restore it as text"
+            raise InputError(what, f"line {line}", remedy)
+        rows = Rows([as_label(cell) or "" for cell in header], iter(filled[titles + 1 :]), "Excel")
+        said = [f"the first of {len(shown)} sheets, {quote(name)}"] if others else []
+        rows.notes = notes + said
+        rows.notices = [notice("sheets", *others, text=text) for text in said]
         return collect(rows, options, verbatim)
     except InputError as error:
         if others:  # the first may be a title page
@@ -150,15 +146,11 @@ def _check_workbook(path: Path) -> None:
         entries = archive.infolist()
         check_size(sum(entry.file_size for entry in entries), path)
         for entry in entries:
-            rest, rows, columns = b"", set[bytes](), set[bytes]()
-            with archive.open(entry) as stream:
-                while block := stream.read(1 << 20):
-                    for letters, row in _CELL.findall(rest + block):
-                        rows.add(row)
-                        columns.add(letters)
-                    rest = block[block.rfind(b"<") :]
-            height = max(map(int, rows), default=0)
-            last = max(columns, key=lambda letters: (len(letters), letters), default=b"")
+            rows, columns = {b"0"}, {b""}
+            for match in _CELL.finditer(archive.read(entry)):
+                columns.add(match[1])
+                rows.add(match[2])
+            height, last = max(map(int, rows)), max(columns, key=lambda text: (len(text), text))
             width = sum((c - 64) * 26**k for k, c in enumerate(reversed(last)))
             # the library makes room for all cells up to the last
             if height * width > max(_MOST_CELLS, 100 * path.stat().st_size):
