@@ -18,7 +18,7 @@ from .._validate import LARGEST, first_few
 from .cells import BELOW_DETECTION, MISSING, as_label, column_of, spelling_key
 from .errors import InputError, counted, listed, option, quote, suggestion
 from .frame import Frame
-from .roles import REPEATS, ColumnRole, Facts, Role, Roles, identifies, look_of, looks_of, role_of
+from .roles import REPEATS, ColumnRole, Facts, Role, Roles, identifies, look_of, role_of
 from .text import looks_numeric
 
 
@@ -157,7 +157,9 @@ def _assign_roles(frame: Frame, roles: Roles, target: str | None, first: str) ->
         raise InputError(what, remedy=suggestion(name, [*names, *frame.texts]))
     odd = [n for n in names if n in keep and (look_of(n) or identifies(n))]
     frame.roles += [ColumnRole(name, "feature", "kept as asked") for name in odd]
-    looks = {i: look for i, look in looks_of(names).items() if names[i] not in keep}
+    looks = {
+        i: look for i, name in enumerate(names) if name not in keep and (look := look_of(name))
+    }
     whole = whole_columns(frame.X)
     others = np.delete(whole, list(looks))
     share = float(others.mean()) if len(others) else 0.0
@@ -270,9 +272,9 @@ def _holds_text(frame: Frame, names: list[str]) -> InputError:
 def _repeated_names(frame: Frame) -> Iterator[Notice]:
     """Say which samples share a name and are not kept together; the evaluation looks for copies."""
     groups = frame.text.get("group")
-    pairs = {*zip(frame.text.get("id", []), groups or range(len(frame)))}
-    times = Counter(str(name) for name, _ in pairs if name is not None)
-    again = sorted(name for name, k in times.items() if k > 1)
+    pairs: set[tuple[Any, Any]] = {*zip(frame.text.get("id", []), groups or range(len(frame)))}
+    times = Counter(name for name, _ in pairs if name)
+    again = sorted(str(name) for name, k in times.items() if k > 1)
     if again:
         named = [c.column for c in frame.roles if c.role == "id" and c.column]
         text = f"{counted(len(again), 'identifier')} repeated ({listed(again)})"

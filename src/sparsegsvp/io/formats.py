@@ -8,11 +8,10 @@ nothing leads into another file.
 from __future__ import annotations
 
 import datetime
-import io
 import math
 import re
 import zipfile
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from typing import Any
 from .._notices import notice
 from .._validate import need
 from .cells import as_label, spelling_key
-from .errors import InputError, guarded, listed, locating, one_line, option, quote, suggestion
+from .errors import InputError, guarded, listed, locating, option, quote, suggestion
 from .frame import Frame, Labels, collect, from_anndata, from_pandas
 from .geo import is_series_matrix, read_series_matrix
 from .text import ReadOptions, Rows, check_size, delimited, open_text, shown_name, skip_titles
@@ -238,28 +237,3 @@ FORMATS = (
     Format("Parquet", (".parquet", ".pq"), _read_parquet),
     Format("AnnData (.h5ad)", (".h5ad",), _read_h5ad),
 )
-
-
-_SAVED = re.compile(rb"(<dcterms:modified[^>]*>)[^<]*")  # when, as openpyxl writes it
-
-
-def workbook(sheets: Mapping[str, tuple[Sequence[str], Sequence[Sequence[Any]]]]) -> bytes:
-    """Return an .xlsx file of (header, rows) by name: the same bytes every time, no formulas."""
-    book = need("openpyxl", "cli").Workbook()
-    book.remove(book.active)
-    book.properties.created = datetime.datetime(1980, 1, 1)
-    for name, (header, rows) in sheets.items():
-        page = book.create_sheet(name)
-        page.freeze_panes, page.column_dimensions["A"].width = "A2", 32
-        for row in (header, *rows):
-            cells = [one_line(cell) if isinstance(cell, str) else cell for cell in row]
-            page.append([None if c in (math.inf, -math.inf) or c != c else c for c in cells])
-        for cell in (cell for row in page.iter_rows() for cell in row):
-            cell.data_type = "s" if cell.data_type == "f" else cell.data_type
-    written, content = io.BytesIO(), io.BytesIO()
-    book.save(written)
-    with zipfile.ZipFile(written) as source, zipfile.ZipFile(content, "w") as target:
-        for entry in source.infolist():
-            data = _SAVED.sub(rb"\g<1>1980-01-01T00:00:00Z", source.read(entry))
-            target.writestr(zipfile.ZipInfo(entry.filename), data, zipfile.ZIP_DEFLATED)  # of 1980
-    return content.getvalue()

@@ -8,6 +8,7 @@ returns a `Frame`, or rows for `collect` to make one of.
 from __future__ import annotations
 
 import math
+import re
 from array import array
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -23,9 +24,10 @@ from .._notices import Notice
 from .._validate import first_few, need
 from .cells import THOUSANDS, Codes, Column, as_label, column_of, make_numbers
 from .errors import InputError, did_you_mean, listed, one_line, option, quote, suggestion
-from .roles import SERIES, ColumnRole, Roles, columns_behind, identifies, looks_of, made_of, stem_of
+from .roles import ColumnRole, Roles, columns_behind, identifies, look_of, made_of
 from .text import ReadOptions, Rows, looks_numeric
 
+_SERIES = 20  # names that differ in their numbers alone, above which they name no identifiers
 _UNNAMED = ("", "Unnamed: 0")  # how programs head the names of rows
 
 
@@ -172,10 +174,10 @@ def collect(rows: Rows, options: ReadOptions, verbatim: Collection[str] | None) 
     A column with text in it is no more tried as numbers from there on.
     """
     m, codes, keep = len(rows.names), options.codes, {0}
-    looks, stems = looks_of(rows.names), Counter(map(stem_of, rows.names))
+    series = Counter(re.sub(r"\d+", "#", name) for name in rows.names)
     for p, name in enumerate(rows.names):
-        named = p in looks or (identifies(name) and stems[stem_of(name)] <= SERIES)
-        if verbatim is None or name in verbatim or named or not name:
+        names = identifies(name) and series[re.sub(r"\d+", "#", name)] <= _SERIES
+        if verbatim is None or name in verbatim or names or look_of(name) or not name:
             keep.add(p)
     frame = Frame(rows.names, None, {}, rows.kind, "either", "line", ours=True)
     frame.notes, frame.notices = rows.notes, rows.notices

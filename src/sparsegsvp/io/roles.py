@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -48,18 +47,14 @@ _OF_SURVIVAL = re.compile(
 _CHANGE_OF_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # Words, and numbers glued to those of four letters or more: batch2, but BMI1 is a gene.
 _WORD = re.compile(r"[^\W\d_]{4,}(?=\d*)|[^\W\d_]+\d*|\d+")
-# More names than this that differ in their number alone are a series of measurements: of strong
-# words (batch 1 to batch 12 are no measurements), and of those that often count something else.
-SERIES, _WEAK_SERIES = 20, 3
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a name looks like, in words; how sure that is; and the role that this suggests."""
+    """What a name looks like, in words; whether that is sure; and the role that this suggests."""
 
     words: str
     plain: bool
-    most: int = SERIES
 
     @property
     def role(self) -> Role:
@@ -86,7 +81,7 @@ def look_of(name: str) -> Look | None:
     if strong and unknown <= 1:
         gene = len(words) == 1 and words[0] in _NAMES["genes"]
         return Look(_STRONG[strong[0]], plain=unknown == 0 and not gene)
-    return Look(_WEAK[weak[0]], plain=True, most=_WEAK_SERIES) if weak and not unknown else None
+    return Look(_WEAK[weak[0]], plain=True) if weak and not unknown else None
 
 
 def names_samples(name: str, known: frozenset[str] = _IDS) -> bool:
@@ -109,18 +104,6 @@ def sorts_samples(name: str) -> bool:
     """Whether a column is named like a sex, an age, a batch or identifiers: no classes to tell."""
     strong = any(_STRONG.get(word) in _ROLES for word in words_of(name))
     return strong or identifies(name)
-
-
-def looks_of(names: Sequence[str]) -> dict[int, Look]:
-    """Return what the names that look clinical or technical look like, by position."""
-    looks = {i: look for i, name in enumerate(names) if (look := look_of(name)) is not None}
-    counts = Counter(stem_of(names[i]) for i in looks)
-    return {i: look for i, look in looks.items() if counts[stem_of(names[i])] <= look.most}
-
-
-def stem_of(name: str) -> str:
-    """Return a name without its numbers: what the names of a series have in common."""
-    return re.sub(r"\d+", "#", name)
 
 
 IS, VERSUS = "=", " vs "  # in the name of a feature that is a level of a column
