@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -253,24 +252,22 @@ def make_numbers(
 
 def collapse_names(frame: Frame, how: str | None) -> None:
     """Make one feature of those that share a name, in the place of the first."""
+    if how not in (None, "mean", "max", "first"):
+        raise InputError(f"{option('collapse')} must be 'mean', 'max' or 'first', got {how!r}")
     places: dict[str, list[int]] = {}
     for j, name in enumerate(frame.names):
         places.setdefault(name, []).append(j)
     shared = {name: at for name, at in places.items() if len(at) > 1}
-    if how not in (None, "mean", "max", "first"):
-        raise InputError(f"{option('collapse')} must be 'mean', 'max' or 'first', got {how!r}")
     if how is None or not shared:
         return
     X = frame.X.tolil() if sparse.issparse(frame.X) else frame.X.copy()
-    for at in shared.values() if how != "first" else ():
-        block = np.column_stack([column_of(frame.X, j) for j in at])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # of columns without a value
-            best = int(np.nan_to_num(np.nanmean(block, axis=0), nan=-np.inf).argmax())
-            X[:, at[0]] = block[:, best] if how == "max" else np.nanmean(block, axis=1)
-    X = X[:, [at[0] for at in places.values()]]
-    frame.X, frame.names = X.tocsr() if sparse.issparse(X) else X, list(places)
-    frame.raw, frame.ours = {}, True
+    for first, *more in shared.values() if how != "first" else ():
+        block = np.column_stack([column_of(frame.X, j) for j in (first, *more)])
+        known = np.ma.masked_invalid(block)
+        best = int(known.mean(axis=0).filled(-np.inf).argmax())
+        X[:, first] = block[:, best] if how == "max" else known.mean(axis=1).filled(np.nan)
+    frame.X, frame.ours = X.tocsr() if sparse.issparse(X) else X, True
+    frame.take([at[0] for at in places.values()])
     n, names = sum(map(len, shared.values())), counted(len(shared), "name")
     frame.notes.append(f"{names} shared by {n} features, made one each ({how}): {listed(shared)}")
 

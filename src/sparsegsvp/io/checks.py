@@ -135,15 +135,14 @@ _FEWEST = 4  # samples of a class below which equal values say nothing
 
 def _note_asked(frame: Frame, roles: Roles, target: str | None) -> None:
     """Write down the roles that the caller gave, and that of names which are no column."""
-    given = [] if target is None else [ColumnRole(target, "target", "as asked")]
+    asked = [(target, "target", "as asked")] if target is not None else []
     if "id" in frame.text and all(column.role != "id" for column in frame.roles):
-        reason = "names of the samples" if roles.id is None else "as asked"
-        given.append(ColumnRole(roles.id or "", "id", reason))
+        asked.append((roles.id or "", "id", "as asked" if roles.id else "names of the samples"))
     if "group" in frame.text:
-        given.append(ColumnRole(roles.group or "groups", "group", "as asked: never split"))
-    batches = [role[6:] for role in frame.text if role.startswith("batch:")]
-    frame.roles += given + [ColumnRole(name, "batch", "asked for") for name in batches]
-    frame.roles += [ColumnRole(name, "ignored", why) for name, why in frame.dropped.items()]
+        asked.append((roles.group or "groups", "group", "as asked: never split"))
+    asked += [(role[6:], "batch", "asked for") for role in frame.text if role[:6] == "batch:"]
+    asked += [(name, "ignored", why) for name, why in frame.dropped.items()]
+    frame.roles += [ColumnRole(name, cast(Role, role), why) for name, role, why in asked]
 
 
 def _assign_roles(frame: Frame, roles: Roles, target: str | None, first: str) -> None:
@@ -232,7 +231,7 @@ def _giveaways(frame: Frame, columns: list[Facts], gone: set[str]) -> Iterator[N
     """Name columns whose values say the class: copies of the label, or batches of one class."""
     labels = frame.text.get("target", [])
     X, names = frame.X, frame.names
-    members = [[i for i, y in enumerate(labels) if y == label] for label in sorted({*labels})]
+    members = [[i for i, y in enumerate(labels) if y == label] for label in {*labels}]
     copies: list[str] = []
     if members and min(map(len, members)) >= _FEWEST:
         low, high = map(np.array, zip(*(column_range(X[rows]) for rows in members)))

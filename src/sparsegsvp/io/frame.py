@@ -120,10 +120,9 @@ class Frame:
             places = self.name_lines or range(1, len(self.names) + 1)
             at = [str(place) for place, name in zip(places, self.names) if name == twice[0]]
             where = f"{'line' if self.name_lines else self.column}s {', '.join(at[:4])}"
-            others = f", and {len(twice) - 1} other names repeat" if len(twice) > 1 else ""
-            what = f"{self.column} name {quote(twice[0])} appears {len(at)} times ({where}){others}"
-            remedy = f"rename or remove the repeats{remedy}, since a panel is a list of names"
-            raise InputError(what, remedy=remedy)
+            what = f"{self.column} name {quote(twice[0])} appears {len(at)} times ({where})"
+            what += f", and {len(twice) - 1} other names repeat" * (len(twice) > 1)
+            raise InputError(what, remedy=f"rename or remove the repeats{remedy}")
 
     def pick(self, rows: Sequence[int]) -> None:
         """Keep some of the rows."""
