@@ -295,19 +295,17 @@ def append_covariates(
         elif None in labels:
             problem = f" has no value in row {labels.index(None) + 1}"
         else:
-            pairs = [name.removeprefix(f"{column}{IS}").rpartition(VERSUS) for name in known]
-            if known:
-                levels = [pairs[0][2], *(level for level, _, _ in pairs)]
-            strange = sorted({str(label) for label in labels} - {*levels})
             rare = [level for level in levels if not known and labels.count(level) == 1]
-            if strange:
-                problem = f" has the value {listed(strange)}, which training has not"
-                problem += f" (it has {listed(levels)})"
-            elif rare:
+            if rare:
                 problem = f" has the value {quote(rare[0])} in one sample only"
+            pairs = [name.removeprefix(f"{column}{IS}").rpartition(VERSUS) for name in known]
+            trained = [pairs[0][2], *(level for level, _, _ in pairs)] if pairs else levels
+            if strange := sorted({*levels}.difference(trained)):
+                problem = f" has the value {listed(strange)}, which training has not"
+                problem += f" (it has {listed(trained)})"
             features = {
-                f"{column}{IS}{level}{VERSUS}{levels[0]}": (np.array(labels) == level) * 1.0
-                for level in levels[1:]
+                f"{column}{IS}{level}{VERSUS}{trained[0]}": (np.array(labels) == level) * 1.0
+                for level in trained[1:]
             }
         if not problem and not features.keys().isdisjoint(frame.names):
             problem = " becomes a feature that the table has already"

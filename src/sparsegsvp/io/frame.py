@@ -28,7 +28,7 @@ from .roles import ColumnRole, Roles, columns_behind, identifies, look_of, made_
 from .text import ReadOptions, Rows, looks_numeric
 
 _SERIES = 20  # names that differ in their numbers alone, above which they name no identifiers
-_UNNAMED = ("", "Unnamed: 0")  # how programs head the names of rows
+_UNNAMED = ([""], ["Unnamed: 0"])  # how programs head the names of rows
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,6 @@ class Frame:
     text: dict[str, list[str | None]] = field(default_factory=dict)  # by role: "target", "id", ...
     adjust: dict[str, list[Any]] = field(default_factory=dict)  # columns to adjust for
     texts: dict[str, list[str | None]] = field(default_factory=dict)  # columns without a role
-
-    def __post_init__(self) -> None:
-        unnamed = bool(self.names) and self.names[0] in _UNNAMED
-        self.indexed |= unnamed and not self.all_features
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -386,7 +382,8 @@ def _why_turned(frame: Frame, roles: Roles) -> str:
 def _name_samples(frame: Frame, roles: Roles) -> set[int]:
     """Find the names of the samples; return the positions of columns that can only be names."""
     header, places = frame.names, list[int]()
-    index = frame.indexed and header[0] not in roles.named().values()
+    unnamed = frame.column == "column" and not frame.all_features and header[:1] in _UNNAMED
+    index = unnamed or (frame.indexed and header[0] not in roles.named().values())
     if roles.id is not None:
         frame.text["id"] = [*map(as_label, _named_cells(frame, roles.id, "id"))]
     elif "id" not in frame.text and not frame.all_features:
@@ -397,7 +394,7 @@ def _name_samples(frame: Frame, roles: Roles) -> set[int]:
         for p in places:
             frame.text["id"] = [*map(as_label, frame.cells(p))]
     if index:
-        what = "first column has no name and" if header[0] in _UNNAMED else "index"
+        what = "first column has no name and" if unnamed else "index"
         said = "taken for sample identifiers" if places == [0] else "left out, as names of rows"
         frame.notes.append(f"the {what} was {said}")
     return {*places, 0} if index else {*places}
@@ -425,9 +422,8 @@ def join(frame: Frame, labels: Labels) -> None:
     """Put the columns of a second file beside the samples of a table."""
     ids, turn = frame.text.get("id"), option("transpose", True)
     if ids is None:
-        what = "the samples have no identifiers to match the labels by"
-        remedy = f"name the column that holds them with {option('id')}, or use {turn} if the "
-        raise InputError(what, remedy=f"{remedy}features are in rows")
+        remedy = f"name the column of them with {option('id')}, or use {turn} if they head columns"
+        raise InputError("the samples have no identifiers to match the labels by", remedy=remedy)
     rows = [labels.rows.get(key or "") for key in ids]
     if all(row is None for row in rows):
         what = f"no sample has a label: the table has {listed([key for key in ids if key][:2])}, "
@@ -461,12 +457,12 @@ def pick_columns(frame: Frame, roles: Roles, options: ReadOptions) -> None:
     if labels.columns:
         join(frame, labels)
     columns: list[Column] = []
-    for role, name in roles.named().items():
-        cells = [] if role == "id" else _named_cells(frame, name, role)
+    for role, name in replace(roles, id=None).named().items():
+        cells = _named_cells(frame, name, role)
         if role.startswith("adjust:"):
             empty = np.full(len(frame), np.nan)
             columns.append(Column(name, empty, dict(enumerate(cells)), options.codes))
-        elif role != "id":
+        else:
             frame.text[role] = options.codes.column(role, cells)
     if roles.group in roles.batch:
         frame.text[f"batch:{roles.group}"] = frame.text["group"]

@@ -131,12 +131,12 @@ class Table:
         for column in sorted(self.roles, key=lambda column: get_args(Role).index(column.role)):
             grouped.setdefault((column.role, column.reason), []).append(column.column)
         counts = {key: len(names) for key, names in grouped.items()}
-        rest = int(self.X.shape[1]) - sum(n for (role, _), n in counts.items() if role == "feature")
-        if rest:
-            counts["feature", "numbers"] = rest
+        told = sum(count for (role, _), count in counts.items() if role == "feature")
+        counts |= {("feature", "numbers"): self.X.shape[1] - told}
         return [
             {"role": key[0], "columns": grouped.get(key, []), "count": count, "reason": key[1]}
             for key, count in counts.items()
+            if count
         ]
 
 
@@ -213,7 +213,7 @@ def read_table(
     Raises
     ------
     InputError
-        A ValueError whose one line says what is wrong, where, and what to do.
+        One line on what is wrong, where, and what to do.
 
     Examples
     --------

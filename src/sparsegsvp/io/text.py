@@ -104,8 +104,8 @@ def open_text(path: Path, encoding: str | None) -> Iterator[tuple[io.TextIOWrapp
         try:
             encoding = _find_encoding(raw, encoding, path)
             raw.seek(0)
-            packed = "gzipped " if compressed else ""
-            yield io.TextIOWrapper(raw, encoding=encoding, newline=""), packed
+            text = io.TextIOWrapper(raw, encoding=encoding, newline="")
+            yield text, "gzipped " if compressed else ""
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             what = f"the gzip data are damaged or cut short ({error})"
             raise InputError(what, remedy="copy or download the file again") from error
