@@ -190,12 +190,9 @@ def find_decimal(columns: Sequence[Column], options: ReadOptions, frame: Frame) 
     if len(shown) == 2:
         mark, other = shown if marked[","] and frame.mark != "," else shown[::-1]
         column = marked[mark][0]
-        raise InputError(
-            f"{quote(column.texts(mark)[0])} has {kind[mark]}, other numbers have {kind[other]}",
-            frame.where(column.kinds[mark][0], column.name),
-            "write all numbers with points, or say which of the two is the separator of thousands "
-            f"with {option('thousands')}",
-        )
+        what = f"{quote(column.texts(mark)[0])} has {kind[mark]}, other numbers have {kind[other]}"
+        remedy = f"write all with points, or say which separates thousands: {option('thousands')}"
+        raise InputError(what, frame.where(column.kinds[mark][0], column.name), remedy)
     mark = shown[0] if shown else "," if options.thousands == "." else "."
     texts = [text for column in marked[mark] for text in column.texts(mark)]
     doubtful = options.thousands is None and frame.doubtful
@@ -205,13 +202,11 @@ def find_decimal(columns: Sequence[Column], options: ReadOptions, frame: Frame) 
         whole = text.replace(mark, "")
         # a comma that nothing shows to be the decimal mark is as often the other
         if (doubtful and mark == ",") or column.may_be_thousands(mark):
-            raise InputError(
-                f"{quote(text)} may have {kind[mark]} or a thousands separator: it is "
-                f"{text.replace(',', '.')} or {whole}",
-                frame.where(column.kinds[mark][0], column.name),
-                f"use {option('decimal', mark)} if it is {kind[mark]}, {option('thousands', mark)} "
-                "if it separates thousands",
-            )
+            what = f"{quote(text)} may have {kind[mark]} or a thousands separator: it is "
+            what += f"{text.replace(',', '.')} or {whole}"
+            remedy = f"use {option('decimal', mark)} if it is {kind[mark]}, "
+            remedy += f"{option('thousands', mark)} if it separates thousands"
+            raise InputError(what, frame.where(column.kinds[mark][0], column.name), remedy)
         if doubtful and column is marked[mark][0]:
             said = notice("thousands", mark, text=text, where=column.name, whole=whole)
             frame.notices.append(said)

@@ -362,12 +362,10 @@ def _why_turned(frame: Frame, roles: Roles) -> str:
         place = next((header.index(n) for n in (roles.id, frame.labels.on) if n in header), 0)
         across, n_down = len(keys & {*header[1:]}), len(keys & {*map(as_label, frame.cells(place))})
         if n_down and across >= n_down:
-            raise InputError(
-                f"the identifiers of the labels name columns ({listed(list(keys)[:2])}) as well as "
-                "rows",
-                remedy=f"say {option('transpose', True)} if the samples are in columns, "
-                f"{option('transpose', False)} if they are in rows",
-            )
+            what = f"the identifiers of the labels name columns ({listed(list(keys)[:2])}) as well "
+            remedy = f"say {option('transpose', True)} if the samples are in columns, "
+            remedy += f"{option('transpose', False)} if they are in rows"
+            raise InputError(f"{what}as rows", remedy=remedy)
         return "the columns have the names of labelled samples" if across and not n_down else ""
     if roles.target is None or roles.target in header or roles.target not in down:
         return ""
@@ -445,11 +443,9 @@ def pick_columns(frame: Frame, roles: Roles, options: ReadOptions) -> None:
     roles = replace(roles, adjust=tuple(dict.fromkeys((*roles.adjust, *behind))))
     roles.check()
     if labels.target in {*header}.difference(roles.drop, frame.beside):
-        raise InputError(
-            f"column {quote(labels.target)} is in the table and in {one_line(labels.source)}",
-            remedy=f"leave {option('labels')} out, or drop the table's with "
-            f"{option('drop', [labels.target])}",
-        )
+        what = f"column {quote(labels.target)} is in the table and in {one_line(labels.source)}"
+        remedy = f"leave {option('labels')} out, or use {option('drop', [labels.target])}"
+        raise InputError(what, remedy=remedy)
     remedy = f", or make them one with {option('collapse', 'mean')}, 'max' or 'first'"
     others = {*header}.difference(roles.named().values()) if roles.collapse else roles.drop
     frame.refuse_duplicates(others, remedy)
@@ -480,11 +476,9 @@ def pick_columns(frame: Frame, roles: Roles, options: ReadOptions) -> None:
         for p, name in enumerate(header):
             at.get(name, []).append(p)
         if absent := [name for name in at if not at[name]]:
-            raise InputError(
-                f"{len(absent)} of the {len(at)} {frame.column}s needed are missing: "
-                f"{listed(absent)}",
-                remedy="add them; names must match exactly, their order does not matter",
-            )
+            what = f"{len(absent)} of the {len(at)} {frame.column}s needed are missing: "
+            remedy = "add them; names must match exactly, their order does not matter"
+            raise InputError(what + listed(absent), remedy=remedy)
         places = [p for name in at for p in at[name]]
     strict = roles.features is not None or frame.all_features
     make_numbers(frame, places, columns, options, strict)

@@ -40,12 +40,9 @@ def read_series_matrix(
     frame = collect(rows, options, ())
     columns = _samples(above, names[1:])
     if not len(frame) and verbatim is not None:
-        raise InputError(
-            "the series matrix describes the samples but holds no numbers, as is usual for "
-            "sequencing",
-            remedy="download the table of values from the series' supplementary files, and give "
-            f"this file beside it as {option('labels')}",
-        )
+        what = "the series matrix holds no numbers, as is usual for sequencing"
+        remedy = "download the values from the series' supplementary files, and "
+        raise InputError(what, remedy=f"{remedy}give this file beside it as {option('labels')}")
     accessions = columns["geo_accession"]
     header = frame.names[1:] if len(frame) else accessions
     # the header of the table names samples by accession; some files have titles alone

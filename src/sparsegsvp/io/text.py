@@ -154,11 +154,9 @@ def check_size(size: int, path: Path, ratio: int = _RATIO) -> None:
     """Refuse what takes more memory than there is, or than a file of this size can hold."""
     packed = path.stat().st_size
     if size > min(memory_size(), max(_UNPACKED, ratio * packed)):
-        raise InputError(
-            f"it unpacks to {size >> 20} MB or more: a file of {packed >> 10} kB cannot hold them, "
-            "or this machine has not the memory",
-            remedy="unpack it yourself if you trust it, or read it on a larger machine",
-        )
+        what = f"it unpacks to {size >> 20} MB or more, too much for a file of {packed >> 10} kB"
+        remedy = "unpack it yourself if you trust it, or read it on a larger machine"
+        raise InputError(f"{what} or for this machine", remedy=remedy)
 
 
 def split_lines(lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:
@@ -211,10 +209,8 @@ def _find_separator(lines: list[str]) -> str:
     """Choose the separator that gives every sampled line the same number of cells."""
     # row names as R writes them, or a separator at each end, make lines one longer than the header
     ranks: dict[str, tuple[int, ...]] = {}  # the largest wins
-    refused = InputError(
-        "only one column was found",
-        remedy="separate the columns by comma, semicolon, tab or pipe, or name the separator",
-    )
+    remedy = "separate the columns by comma, semicolon, tab or pipe, or name the separator"
+    refused = InputError("only one column was found", remedy=remedy)
     for separator in _SEPARATORS:
         widths: list[int] = []
         try:
