@@ -120,6 +120,16 @@ def test_the_index_names_the_samples_unless_it_counts(sheet, tmp_path):
     )
 
 
+def test_identifiers_that_are_given_come_before_an_index(sheet):
+    frame = sheet.frame().set_index("sample")[sheet.names]
+    given = make_table(frame, sheet.labels, ids=[f"t{i}" for i in range(8)])
+    assert list(given.sample_names) == [f"t{i}" for i in range(8)]
+    assert "the index was left out, as names of rows" in given.record
+    assert list(make_table(frame, sheet.labels).sample_names) == sheet.ids
+    long = frame.set_axis([123456789012345670 + i for i in range(8)])
+    assert make_table(long, sheet.labels).sample_names[3] == "123456789012345673"
+
+
 def test_labels_and_groups_apart(sheet):
     frame = sheet.frame()
     expected = make_table(frame, **ROLES)
