@@ -400,6 +400,10 @@ def damaged(path: Path, truth: Truth, rng: Random) -> str:
         cells[j] = '"' + cells[j]
     elif kind == "stray quote" and plain and j:
         cells[j] = cells[j][: len(cells[j]) // 2] + '"' + cells[j][len(cells[j]) // 2 :]
+        if j == len(cells) - 1 and cells[0] in truth.ids:
+            row = truth.ids.index(cells[0])
+            if truth.labels[row] is None:
+                truth.labels[row] = cells[j]  # N"aN is no code for a missing label
     elif kind == "two quotes" and plain and len(body) > 3:
         other = int(rng.choice([k for k in body if k > i] or [i]))
         more = lines[other].split(separator)

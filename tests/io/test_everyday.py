@@ -8,7 +8,7 @@ from scipy import sparse
 
 from sparsegsvp.io import InputError, make_table, read_table
 from sparsegsvp.io.cells import MISSING
-from sparsegsvp.io.table import check_cohort
+from sparsegsvp.workflow.predict import check_cohort
 
 GENES = "ID_REF,s1,s2,s3,s4\nTP53,1,2,3,4\nMYC,5,6,7,8.5\n"
 TURNED = GENES + "diagnosis,ill,well,ill,well\n"

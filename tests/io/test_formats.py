@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
-from sparsegsvp.io import InputError, read_table
+from sparsegsvp.io import InputError, make_table, read_table
 
 FILES = ["a.csv", "a.csv.gz", "a.tsv", "a.xlsx", "a.parquet", "dense.h5ad", "sparse.h5ad"]
 
@@ -45,6 +46,23 @@ def test_only_the_features_asked_for(sheet, write_sheet, tmp_path, name):
     assert table.y is None
     with pytest.raises(InputError, match=r"2 of the 3 .* missing: 'x1' and 'x2'"):
         read_table(path, features=["x1", "TP53", "x2"])
+
+
+@pytest.mark.parametrize("turn", [False, True])
+def test_a_file_of_exactly_the_features_in_another_order(tmp_path, turn):
+    """As a panel's measurements come: no column more, and not in the order of the model."""
+    frame = pd.DataFrame([[1.0, 2, 3], [4, 5, 6]], columns=list("abc"), index=["s1", "s2"])
+    for order in (["b", "c", "a"], ["c", "b", "a"], ["a", "c", "b"]):
+        if turn:
+            frame.T.to_csv(tmp_path / "a.csv", index_label="gene")
+        else:
+            frame.to_csv(tmp_path / "a.csv", index=False)
+        frame.to_parquet(tmp_path / "a.parquet", index=False)
+        paths = [tmp_path / "a.csv"] if turn else [tmp_path / "a.csv", tmp_path / "a.parquet"]
+        for data in (*paths, frame):
+            table = make_table(data, features=order)
+            np.testing.assert_array_equal(table.X, frame[order])
+            assert list(table.feature_names) == order
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.xlsx", "a.parquet"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from sparsegsvp.io import InputError, Table, make_table, read_table
-from sparsegsvp.io.table import check_cohort
+from sparsegsvp.workflow.predict import check_cohort
 
 ROLES = {"target": "class", "id": "sample", "group": "patient"}
 
@@ -118,6 +118,16 @@ def test_the_index_names_the_samples_unless_it_counts(sheet, tmp_path):
     assert list(other.sample_names) == list("abcdefgh") and other.feature_names == tuple(
         sheet.names
     )
+
+
+def test_identifiers_that_are_given_come_before_an_index(sheet):
+    frame = sheet.frame().set_index("sample")[sheet.names]
+    given = make_table(frame, sheet.labels, ids=[f"t{i}" for i in range(8)])
+    assert list(given.sample_names) == [f"t{i}" for i in range(8)]
+    assert "the index was left out, as names of rows" in given.record
+    assert list(make_table(frame, sheet.labels).sample_names) == sheet.ids
+    long = frame.set_axis([123456789012345670 + i for i in range(8)])
+    assert make_table(long, sheet.labels).sample_names[3] == "123456789012345673"
 
 
 def test_labels_and_groups_apart(sheet):
@@ -246,7 +256,7 @@ LAZY = type("Lazy", (), {"__dask_graph__": None})()
         (np.ones(3), {"y": [1, 2, 1]}, "the data are 1-dimensional"),
         (np.eye(2), {"y": [0, 1], "feature_names": ["a"]}, "1 feature_names for 2 columns"),
         (np.eye(2), {"y": [0, 1], "feature_names": ["a", "a"]}, "'a' appears 2 times"),
-        (np.array([["1", "2"], ["u", "3"]]), {"y": [0, 1]}, "row 2, column 'f0': 'u' is not a n"),
+        (np.array([["1", "2"], ["u", "3"]]), {"y": [0, 1]}, "holds <U1, not numbers; give a data"),
         (np.array([[1, np.inf], [2, 3]]), {"y": [0, 1]}, "row 1, column 'f1': inf is infinite"),
         (sparse.csr_matrix(np.eye(2) * 1j), {"y": [0, 1]}, "holds complex128, not numbers"),
         (LAZY, {"y": [0, 1]}, "not in memory yet; compute or collect them"),
@@ -278,8 +288,6 @@ def test_what_a_table_says_of_itself(sheet):
     assert make_table(sheet.X, list("abababab"), positive="a").positive_class == "a"
     assert table.class_counts() == {"B": 3, "C": 2, "ill": 3}
     assert table.X.shape == (8, 5) and not table.notices
-    twice = make_table(np.ones((4, 2)), list("abab")).notices
-    assert [notice.code for notice in twice] == ["repeats"]
     unlabelled: Table = make_table(sheet.frame(), id="sample", drop=["class", "patient"])
     with pytest.raises(InputError, match="data frame: there are no labels; name them: target"):
         unlabelled.labels

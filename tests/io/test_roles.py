@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sparsegsvp.io import InputError, make_table, read_table
-from sparsegsvp.io.roles import look_of, looks_of, names_people, names_samples
+from sparsegsvp.io.roles import look_of, names_people, names_samples
 
 # Genes, proteins, metabolites, probes, spectra, species, pathways: whatever they hold inside.
 MEASURED = """
@@ -97,14 +97,6 @@ def test_names_of_identifiers(name):
 def test_names_of_people(name):
     assert names_people(name)
     assert not names_people("sample_id")
-
-
-def test_a_series_is_no_batch():
-    """Many names that differ in their numbers alone are measurements: a growth curve, sites."""
-    days, batches = ([f"{word} {i}" for i in range(1, 31)] for word in ("day", "batch"))
-    assert looks_of([*days, *batches, "age"]).keys() == {60}
-    assert looks_of(days[:4]).keys() == set()
-    assert looks_of([*days[:2], *batches[:12]]).keys() == set(range(14))
 
 
 # --- tables ------------------------------------------------------------------------------

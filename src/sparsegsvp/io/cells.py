@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -149,10 +148,9 @@ class Column:
         """Whether marks stand before three digits only, beside whole numbers of three digits."""
         if not all(map(THOUSANDS[mark].fullmatch, self.texts(mark))):
             return False
-        stored = self.values[self.values % 1 == 0]
-        texts = self.texts("number") + [as_label(value) or "" for value in stored]
-        sizes = [abs(int(text)) for text in texts if _FORMS["number"].fullmatch(text)]
-        return 100 <= max(sizes, default=0) < 1000
+        others = [self.codes.number(self.cells[i], mark) for i in self.kinds["number"]]
+        sizes = np.abs([*self.values.tolist(), *others])
+        return bool(100 <= sizes[sizes % 1 == 0].max(initial=0) < 1000)
 
     def to_numbers(self, decimal: str, thousands: str | None, frame: Frame) -> NDArray[np.float64]:
         """Return the numbers, or refuse cells that are none; codes go into the frame's count."""
@@ -166,8 +164,8 @@ class Column:
         if not bad:
             return values
         text, like = str(self.cells[bad[0]]).strip(), ""
-        lines, others = ("row", "column") if frame.place == "column" else ("column", "line")
-        remedy = f"correct it, leave the cell empty, or leave the {lines} out with "
+        others = "line" if frame.column == "column" else "column"
+        remedy = f"correct it, leave the cell empty, or leave the {frame.column} out with "
         remedy += f"{option('drop', [self.name])}, or the {others} if it is no sample"
         if _FORMS["grouped"].fullmatch(text):
             mark = next(c for c in text.lstrip("+-") if not c.isdigit())
@@ -176,8 +174,7 @@ class Column:
             remedy = f"use {option('thousands', mark)}, or remove the separators"
         elif len({str(self.cells[i]).strip() for i in bad}) == 1 and len(text) <= _CODE_LENGTH:
             remedy += f"; if it stands for a missing value, use {option('na', text)}"
-        if len(bad) > 1 and not like:
-            like = f" ({len(bad)} cells like this)"
+        like = like or (f" ({len(bad)} cells like this)" if len(bad) > 1 else "")
         where = frame.where(bad[0], self.name)
         raise InputError(f"{quote(text)} is not a number{like}", where, remedy)
 
@@ -187,38 +184,32 @@ def find_decimal(columns: Sequence[Column], options: ReadOptions, frame: Frame) 
     if options.decimal is not None:
         return options.decimal
     kind = {".": "a decimal point", ",": "a decimal comma"}
-    marks = [mark for mark in ",." if mark != options.thousands]
-    marked = {mark: [c for c in columns if c.kinds[mark]] for mark in marks}
-    shown = [mark for mark in marks if marked[mark] or mark == frame.mark]
+    marked = {mark: [c for c in columns if c.kinds[mark]] for mark in ",."}
+    marked |= {mark: [] for mark in (options.thousands,) if mark in marked}
+    shown = [mark for mark in marked if marked[mark] or mark == frame.mark]
     if len(shown) == 2:
-        odd = next(mark for mark in shown if marked[mark] and mark != frame.mark)
-        column = marked[odd][0]
-        raise InputError(
-            f"{quote(column.texts(odd)[0])} has {kind[odd]}, other numbers have "
-            f"{kind[',' if odd == '.' else '.']}",
-            frame.where(column.kinds[odd][0], column.name),
-            "write all numbers with points, or say which of the two is the separator of thousands "
-            f"with {option('thousands')}",
-        )
+        mark, other = shown if marked[","] and frame.mark != "," else shown[::-1]
+        column = marked[mark][0]
+        what = f"{quote(column.texts(mark)[0])} has {kind[mark]}, other numbers have {kind[other]}"
+        remedy = f"write all with points, or say which separates thousands: {option('thousands')}"
+        raise InputError(what, frame.where(column.kinds[mark][0], column.name), remedy)
     mark = shown[0] if shown else "," if options.thousands == "." else "."
-    texts = [(column.name, text) for column in marked[mark] for text in column.texts(mark)]
-    told = options.thousands is not None or not frame.doubtful
-    doubtful = not told and all(THOUSANDS[mark].fullmatch(text) for _, text in texts)
+    texts = [text for column in marked[mark] for text in column.texts(mark)]
+    doubtful = options.thousands is None and frame.doubtful
+    doubtful = doubtful and all(map(THOUSANDS[mark].fullmatch, texts))
     for column in marked[mark]:
+        text = column.texts(mark)[0]
+        whole = text.replace(mark, "")
         # a comma that nothing shows to be the decimal mark is as often the other
         if (doubtful and mark == ",") or column.may_be_thousands(mark):
-            text = column.texts(mark)[0]
-            readings = f"{text.replace(',', '.')} or {text.replace(mark, '')}"
-            raise InputError(
-                f"{quote(text)} may have {kind[mark]} or a thousands separator: it is {readings}",
-                frame.where(column.kinds[mark][0], column.name),
-                f"use {option('decimal', mark)} if it is {kind[mark]}, {option('thousands', mark)} "
-                "if it separates thousands",
-            )
-    if texts and doubtful:
-        (where, text), *_ = texts
-        whole = text.replace(mark, "")
-        frame.notices.append(notice("thousands", mark, text=text, where=where, whole=whole))
+            what = f"{quote(text)} may have {kind[mark]} or a thousands separator: it is "
+            what += f"{text.replace(',', '.')} or {whole}"
+            remedy = f"use {option('decimal', mark)} if it is {kind[mark]}, "
+            remedy += f"{option('thousands', mark)} if it separates thousands"
+            raise InputError(what, frame.where(column.kinds[mark][0], column.name), remedy)
+        if doubtful and column is marked[mark][0]:
+            said = notice("thousands", mark, text=text, where=column.name, whole=whole)
+            frame.notices.append(said)
     return mark
 
 
@@ -240,10 +231,11 @@ def make_numbers(
     if decimal == "," and (frame.mark == "," or any(c.kinds[","] for c in numeric)):
         frame.notes.append("numbers are written with decimal commas")
     for column in adjusted:
-        if column.holds_text:
-            frame.adjust[column.name] = [codes.label(cell) for cell in column.cells.values()]
-        else:
-            frame.adjust[column.name] = column.to_numbers(decimal, options.thousands, frame)
+        frame.adjust[column.name] = (
+            [codes.label(cell) for cell in column.cells.values()]
+            if column.holds_text
+            else column.to_numbers(decimal, options.thousands, frame).tolist()
+        )
     for p, column in columns.items():
         if not frame.ours:
             frame.X, frame.ours = np.array(frame.X, dtype=np.float64), True
@@ -255,24 +247,22 @@ def make_numbers(
 
 def collapse_names(frame: Frame, how: str | None) -> None:
     """Make one feature of those that share a name, in the place of the first."""
+    if how not in (None, "mean", "max", "first"):
+        raise InputError(f"{option('collapse')} must be 'mean', 'max' or 'first', got {how!r}")
     places: dict[str, list[int]] = {}
     for j, name in enumerate(frame.names):
         places.setdefault(name, []).append(j)
     shared = {name: at for name, at in places.items() if len(at) > 1}
-    if how not in (None, "mean", "max", "first"):
-        raise InputError(f"{option('collapse')} must be 'mean', 'max' or 'first', got {how!r}")
     if how is None or not shared:
         return
     X = frame.X.tolil() if sparse.issparse(frame.X) else frame.X.copy()
-    for at in shared.values() if how != "first" else ():
-        block = np.column_stack([column_of(frame.X, j) for j in at])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # of columns without a value
-            best = int(np.nan_to_num(np.nanmean(block, axis=0), nan=-np.inf).argmax())
-            X[:, at[0]] = block[:, best] if how == "max" else np.nanmean(block, axis=1)
-    X = X[:, [at[0] for at in places.values()]]
-    frame.X, frame.names = X.tocsr() if sparse.issparse(X) else X, list(places)
-    frame.raw, frame.ours = {}, True
+    for first, *more in shared.values() if how != "first" else ():
+        block = np.column_stack([column_of(frame.X, j) for j in (first, *more)])
+        known = np.ma.masked_invalid(block)
+        best = int(known.mean(axis=0).filled(-np.inf).argmax())
+        X[:, first] = block[:, best] if how == "max" else known.mean(axis=1).filled(np.nan)
+    frame.X, frame.ours = X.tocsr() if sparse.issparse(X) else X, True
+    frame.take([at[0] for at in places.values()])
     n, names = sum(map(len, shared.values())), counted(len(shared), "name")
     frame.notes.append(f"{names} shared by {n} features, made one each ({how}): {listed(shared)}")
 
@@ -285,40 +275,38 @@ def append_covariates(
     made: dict[str, NDArray[np.float64]] = {}
     covariates: dict[str, tuple[str, ...]] = {}
     for column, cells in frame.adjust.items():
-        what = f"column {quote(column)} ({option('adjust')})"
         known = [name for name in roles.features or () if made_of(name, column)]
-        numeric = isinstance(cells, np.ndarray) and (column in known or not known)
-        labels = [as_label(cell) for cell in cells]
+        labels, text = [*map(as_label, cells)], any(isinstance(cell, str) for cell in cells)
         levels = sorted({label for label in labels if label is not None})
         problem = ""
         if len(levels) < 2 and not known:
             problem = f" has {f'only the value {quote(levels[0])}' if levels else 'no value'}"
-        elif numeric:
-            cells[np.isin(cells, codes)] = np.nan
-            problem = " is infinite somewhere" if np.isinf(cells).any() else ""
-            features = {column: cells}
-        elif column in known:
+        elif text and column in known:
             problem = f": {quote(levels[0])} is not a number"
+        elif not text and (column in known or not known):
+            values = np.where(np.isin(cells, codes), np.nan, np.array(cells, dtype=float))
+            problem = " is infinite somewhere" if np.isinf(values).any() else ""
+            features = {column: values}
         elif None in labels:
             problem = f" has no value in row {labels.index(None) + 1}"
         else:
-            pairs = [name.removeprefix(f"{column}{IS}").rpartition(VERSUS) for name in known]
-            if known:
-                levels = [pairs[0][2], *(level for level, _, _ in pairs)]
-            strange = sorted({str(label) for label in labels} - {*levels})
             rare = [level for level in levels if not known and labels.count(level) == 1]
-            if strange:
-                problem = f" has the value {listed(strange)}, which training has not"
-                problem += f" (it has {listed(levels)})"
-            elif rare:
+            if rare:
                 problem = f" has the value {quote(rare[0])} in one sample only"
-            against, cells = f"{VERSUS}{levels[0]}", np.array(labels)
-            features = {f"{column}{IS}{k}{against}": (cells == k) * 1.0 for k in levels[1:]}
+            pairs = [name.removeprefix(f"{column}{IS}").rpartition(VERSUS) for name in known]
+            trained = [pairs[0][2], *(level for level, _, _ in pairs)] if pairs else levels
+            if strange := sorted({*levels}.difference(trained)):
+                problem = f" has the value {listed(strange)}, which training has not"
+                problem += f" (it has {listed(trained)})"
+            features = {
+                f"{column}{IS}{level}{VERSUS}{trained[0]}": (np.array(labels) == level) * 1.0
+                for level in trained[1:]
+            }
         if not problem and not features.keys().isdisjoint(frame.names):
             problem = " becomes a feature that the table has already"
         if problem:
             remedy = "correct it, fill or merge such cells, or leave the column out"
-            raise InputError(f"{what}{problem}", remedy=remedy)
+            raise InputError(f"column {quote(column)} ({option('adjust')}){problem}", remedy=remedy)
         made |= features
         covariates[column] = tuple(features)
         reason = "adjusted for: in every panel"

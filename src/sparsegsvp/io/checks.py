@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, cast
@@ -19,7 +18,7 @@ from .._validate import LARGEST, first_few
 from .cells import BELOW_DETECTION, MISSING, as_label, column_of, spelling_key
 from .errors import InputError, counted, listed, option, quote, suggestion
 from .frame import Frame
-from .roles import REPEATS, ColumnRole, Facts, Role, Roles, identifies, look_of, looks_of, role_of
+from .roles import REPEATS, ColumnRole, Facts, Role, Roles, identifies, look_of, role_of
 from .text import looks_numeric
 
 
@@ -53,7 +52,7 @@ def check(
     low, high = column_range(frame.X)
     if constant := [name for name, same in zip(frame.names, low == high) if same]:
         frame.notes.append(f"{counted(len(constant), 'feature')} constant: {listed(constant)}")
-    frame.notices[:0] = _repeats(frame)
+    frame.notices[:0] = _repeated_names(frame)
     frame.notices += _raw_intensities(frame.X, low, high)
     return positive
 
@@ -75,8 +74,9 @@ def _check_labels(
         frame.notes.append(f"{text} ({first_few(gone, most=3)})")
         frame.notices.append(_notice("missing labels", text=text))
         frame.pick(kept)
-    positive = _unify_spelling(frame, positive)
-    y = [str(label) for label in frame.text["target"]]
+    spelling = _spellings(frame)
+    y = [spelling[str(label)] for label in frame.text["target"]]
+    frame.text["target"], positive = [*y], spelling.get(positive or "", positive)
     distinct, what, remedy = sorted(set(y)), "", ""
     if len(distinct) == 1 and not one_class:
         what = f"has only the value {quote(distinct[0])}"
@@ -96,46 +96,38 @@ def _check_labels(
     return positive
 
 
-def _unify_spelling(frame: Frame, positive: str | None) -> str | None:
-    """Take labels that differ in spelling as one class, by the most frequent, or first, of them."""
-    labels = [str(label) for label in frame.text["target"]]
-    counts, stripped = Counter(labels), Counter(label.strip() for label in labels)
+def _spellings(frame: Frame) -> dict[str, str]:
+    """Return for each label the most frequent, or first, of those that differ in spelling only."""
+    counts = Counter(str(label) for label in frame.text["target"])
+    stripped = Counter(str(label).strip() for label in frame.text["target"])
     best: dict[str, str] = {}
     for label in sorted(stripped, key=lambda label: (-stripped[label], label)):
         best.setdefault(spelling_key(label), label)
-    chosen = {label: best[spelling_key(label)] for label in sorted(counts)}
-    frame.text["target"] = [chosen[label] for label in labels]
-    parts = []
-    for name in dict.fromkeys(chosen.values()):
-        several = sorted((s for s in chosen if chosen[s] == name), key=lambda s: (s != name, s))
-        listing = ", ".join(f"{quote(label)} {counts[label]}" for label in several)
-        parts += [f"{quote(name)} ({listing})"] if len(several) > 1 else []
-    if parts:
-        text = "; ".join(parts)
-        frame.notes.append(f"labels in several spellings are one class: {text}")
-        frame.notices.append(_notice("spelling", text=text))
-    return None if positive is None else chosen.get(positive, positive)
+    chosen = {label: best[spelling_key(label)] for label in counts}
+    several = Counter(chosen.values())
+    ordered = sorted(counts, key=lambda label: (chosen[label], label != chosen[label], label))
+    said = [f"{quote(label)} {counts[label]}" for label in ordered if several[chosen[label]] > 1]
+    if said:
+        frame.notes.append(f"labels in several spellings are one class: {', '.join(said)}")
+        frame.notices.append(_notice("spelling", text=", ".join(said)))
+    return chosen
 
 
 def _check_groups(frame: Frame) -> None:
     """Refuse groups with gaps, and batches with gaps, one value only, or another in every row."""
     for key, cells in frame.text.items():
         role, _, name = key.partition(":")
-        what, remedy, where = "", "leave it out", ""
+        column, n_values = f"column {quote(name)} ({option(role)})", len({*cells})
         if role in ("group", "batch") and None in cells:
-            what, where = "a sample has no group", frame.row(cells.index(None))
-            if name:
-                what = f"a sample has no value in column {quote(name)} ({option(role)})"
+            what = f"a sample has no value in {column}" if name else "a sample has no group"
             remedy = "fill the cell, with a word such as unknown if need be"
-        elif role == "batch" and len(set(cells)) == 1:
-            what = f"column {quote(name)} ({option(role)}) has only the value {quote(cells[0])}"
-        elif role == "batch" and len(set(cells)) == len(cells):
-            what = f"column {quote(name)} ({option(role)}) has a different value in every row"
-        if what:
-            raise InputError(what, where, remedy)
+            raise InputError(what, frame.row(cells.index(None)), remedy)
+        if role == "batch" and n_values in (1, len(cells)):
+            only = f"only the value {quote(cells[0])}" if n_values == 1 else "a different value in"
+            raise InputError(f"{column} has {only}{' every row' * (n_values > 1)}")
 
 
-_MANY = 50  # features above which a table may be wide
+_MANY = 50  # features above which a table may be wide, or all of a kind
 _PER_LOOK = 4  # other features for each that looks clinical or technical
 _ALIKE = 0.9  # share of them that are alike
 _FEWEST = 4  # samples of a class below which equal values say nothing
@@ -143,31 +135,30 @@ _FEWEST = 4  # samples of a class below which equal values say nothing
 
 def _note_asked(frame: Frame, roles: Roles, target: str | None) -> None:
     """Write down the roles that the caller gave, and that of names which are no column."""
-    given = [] if target is None else [ColumnRole(target, "target", "as asked")]
+    asked = [(target, "target", "as asked")] if target is not None else []
     if "id" in frame.text and all(column.role != "id" for column in frame.roles):
-        reason = "names of the samples" if roles.id is None else "as asked"
-        given.append(ColumnRole(roles.id or "", "id", reason))
+        asked.append((roles.id or "", "id", "as asked" if roles.id else "names of the samples"))
     if "group" in frame.text:
-        given.append(ColumnRole(roles.group or "groups", "group", "as asked: never split"))
-    batches = [role[6:] for role in frame.text if role.startswith("batch:")]
-    frame.roles += given + [ColumnRole(name, "batch", "asked for") for name in batches]
-    frame.roles += [ColumnRole(name, "ignored", why) for name, why in frame.dropped.items()]
+        asked.append((roles.group or "groups", "group", "as asked: never split"))
+    asked += [(role[6:], "batch", "asked for") for role in frame.text if role[:6] == "batch:"]
+    asked += [(name, "ignored", why) for name, why in frame.dropped.items()]
+    frame.roles += [ColumnRole(name, cast(Role, role), why) for name, role, why in asked]
 
 
 def _assign_roles(frame: Frame, roles: Roles, target: str | None, first: str) -> None:
     """Give every column of a table its role, and leave out in place what is no feature."""
-    names = frame.names
-    position = {name: i for i, name in enumerate(names)}
+    names, position = frame.names, {name: i for i, name in enumerate(frame.names)}
     keep = set(roles.keep)
     for name in sorted(keep - position.keys()):
-        what = f"there is no column {quote(name)} ({option('keep')})"
-        remedy = suggestion(name, [*names, *frame.texts])
         if name in frame.texts:
-            what, remedy = _first_text(frame, [name], "keep"), "code it as numbers"
-        raise InputError(what, remedy=remedy)
+            raise InputError(_first_text(frame, [name], "keep"), remedy="code it as numbers")
+        what = f"there is no column {quote(name)} ({option('keep')})"
+        raise InputError(what, remedy=suggestion(name, [*names, *frame.texts]))
     odd = [n for n in names if n in keep and (look_of(n) or identifies(n))]
     frame.roles += [ColumnRole(name, "feature", "kept as asked") for name in odd]
-    looks = {i: look for i, look in looks_of(names).items() if names[i] not in keep}
+    looks = {
+        i: look for i, name in enumerate(names) if name not in keep and (look := look_of(name))
+    }
     whole = whole_columns(frame.X)
     others = np.delete(whole, list(looks))
     share = float(others.mean()) if len(others) else 0.0
@@ -238,21 +229,18 @@ def whole_columns(X: Any) -> NDArray[np.bool_]:
 
 def _giveaways(frame: Frame, columns: list[Facts], gone: set[str]) -> Iterator[Notice]:
     """Name columns whose values say the class: copies of the label, or batches of one class."""
-    if "target" not in frame.text:
-        return
+    labels = frame.text.get("target", [])
     X, names = frame.X, frame.names
-    classes = np.unique([str(label) for label in frame.text["target"]], return_inverse=True)[1]
-    members = [np.flatnonzero(classes == k) for k in range(int(classes.max()) + 1)]
+    members = [[i for i, y in enumerate(labels) if y == label] for label in {*labels}]
     copies: list[str] = []
-    if min(map(len, members)) >= _FEWEST:
+    if members and min(map(len, members)) >= _FEWEST:
         low, high = map(np.array, zip(*(column_range(X[rows]) for rows in members)))
         same = (low == high).all(axis=0) & (low.min(axis=0) < high.max(axis=0))
         copies += [names[j] for j in np.flatnonzero(same)]
     for c in columns:
-        levels, pairs = len({*c.cells}), len({*zip(c.cells, classes.tolist())})
         # few values, each of them in one class only
-        few = 1 < levels == pairs and 3 * levels <= len(frame) >= 2 * _FEWEST
-        copies += [c.name] if few and c.name not in copies else []
+        few = 1 < c.levels == len({*zip(c.cells, labels)}) and 3 * c.levels <= len(labels)
+        copies += [c.name] if few and len(labels) >= 2 * _FEWEST and c.name not in copies else []
     if features := [name for name in names if name in copies and name not in gone]:
         yield _notice("leak", *features)
     for name in copies:
@@ -263,7 +251,7 @@ def _giveaways(frame: Frame, columns: list[Facts], gone: set[str]) -> Iterator[N
 
 def _first_text(frame: Frame, names: list[str], role: str = "") -> str:
     """Say that columns hold text, and where the first is."""
-    cells, line = frame.texts[names[0]], "row" if frame.place == "column" else "column"
+    cells, line = frame.texts[names[0]], frame.column
     row = next(i for i, cell in enumerate(cells) if cell is not None)
     of = f" ({option(role)})" if role else ""
     line, hold = (line, "holds") if len(names) == 1 else (f"{line}s", "hold")
@@ -280,36 +268,17 @@ def _holds_text(frame: Frame, names: list[str]) -> InputError:
     return InputError(what, remedy=remedy)
 
 
-def _repeats(frame: Frame) -> Iterator[Notice]:
-    """Say which identifiers and rows occur again: a copy across a split makes scores too good."""
-    ids, groups = frame.text.get("id"), frame.text.get("group")
-    rows = [_row_digest(frame.X, i) for i in range(len(frame) if frame.names else 0)]
-    named = [c.column for c in frame.roles if c.role == "id" and c.column]
-    for keys, kind in ((ids or [], "repeats: ids"), (rows, "repeats")):
-        first_of: dict[Any, int] = {}
-        pairs = [(first_of.setdefault(key, i), i) for i, key in enumerate(keys) if key]
-        pairs = sorted((i, j) for i, j in pairs if i != j)
-        apart = pairs if groups is None else [(i, j) for i, j in pairs if groups[i] != groups[j]]
-        if not pairs:
-            continue
-        twice, (first, second) = apart or pairs, (apart or pairs)[0]
-        if kind == "repeats":
-            text = f"Samples {first + 1} and {second + 1}"
-            text = f"{quote(ids[first])} and {quote(ids[second])}" if ids is not None else text
-            text += f" and {len(twice) - 1} more" if len(twice) > 1 else ""
-            text += " have exactly the same values"
-        else:
-            again = list(dict.fromkeys(keys[i] for i, _ in twice))
-            text = f"{counted(len(again), 'identifier')} repeated ({listed(again)})"
-        if groups is not None:
-            kind = "repeats: across" if apart else "repeats: within"
+def _repeated_names(frame: Frame) -> Iterator[Notice]:
+    """Say which samples share a name and are not kept together; the evaluation looks for copies."""
+    groups = frame.text.get("group")
+    pairs: set[tuple[Any, Any]] = {*zip(frame.text.get("id", []), groups or range(len(frame)))}
+    times = Counter(name for name, _ in pairs if name)
+    again = sorted(str(name) for name, k in times.items() if k > 1)
+    if again:
+        named = [c.column for c in frame.roles if c.role == "id" and c.column]
+        text = f"{counted(len(again), 'identifier')} repeated ({listed(again)})"
+        kind = "repeats: ids" if groups is None else "repeats: across"
         yield _notice(kind, *named, text=text)
-
-
-def _row_digest(X: Any, i: int) -> bytes:
-    row = X[[i]]
-    parts = (row.indices, row.data) if sparse.issparse(row) else (row,)
-    return hashlib.blake2b(b"".join(p.tobytes() for p in parts), digest_size=16).digest()
 
 
 def column_range(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -340,7 +309,6 @@ def note_values(frame: Frame) -> int:
 
 
 _NINES = [sign * (10.0**k - 1) for k in range(2, 8) for sign in (1, -1)]
-_FAR = 10  # times the largest other value of a column
 
 
 def _suspected_codes(frame: Frame) -> Iterator[Notice]:
@@ -348,13 +316,13 @@ def _suspected_codes(frame: Frame) -> Iterator[Notice]:
     met: Counter[float] = Counter()
     where: list[str] = []
     low, high = column_range(frame.X)
-    for j in np.flatnonzero(np.isin(low, _NINES) | np.isin(high, _NINES)):
-        column = column_of(frame.X, int(j))
-        codes = {float(v) for v in (low[j], high[j]) if v in _NINES}
-        others = np.abs(column[~np.isin(column, list(codes)) & ~np.isnan(column)])
-        far = [c for c in codes if others.any() and abs(c) > _FAR * others.max()]
-        met.update({code: int((column == code).sum()) for code in far})
-        where += [frame.names[int(j)]] if far else []
+    for j in np.flatnonzero(np.isin(low, _NINES) | np.isin(high, _NINES)).tolist():
+        column = column_of(frame.X, j)
+        nines = np.isin(column, _NINES)
+        others = np.nan_to_num(np.abs(column[~nines])).max(initial=0)
+        far = column[nines & (np.abs(column) > 10 * others)].tolist() if others else []
+        met.update(far)
+        where += [frame.names[j]] if far else []
     if met:
         text = ", ".join(f"{code:g} ({n} times)" for code, n in met.items())
         together = ",".join(f"{code:g}" for code in met)
@@ -372,25 +340,19 @@ def _refuse_overflow(frame: Frame, low: NDArray[Any], high: NDArray[Any]) -> Non
         raise InputError(f"{column[i]:g} {what}", frame.where(i, frame.names[int(j)]), remedy)
 
 
-_LEAST_FEATURES = 50  # fewer may be measurements of unlike things, each on a scale of its own
-_HIGH = 256.0  # 2 ** 8: logarithms and pictures stay below it
-_FEATURE_HIGH = 50.0  # no feature of a table of logarithms comes near it
-_SPAN = 100.0  # from the weak values to the strong ones
-_SKEW = 1.5  # from the median of all values to their mean
-_LOOKED_AT = 1000  # about as many features, and samples
-
-
 def _raw_intensities(X: Any, low: NDArray[Any], high: NDArray[Any]) -> Iterator[Notice]:
     """Advise the logarithm where like features are positive, skewed and spread over decades."""
-    m = X.shape[1]
-    if m < _LEAST_FEATURES or not np.nanmin(low) >= 0 or not np.nanmax(high) > _HIGH:
+    n, m = X.shape
+    # few features may be unlike things; logarithms stay below 50, pictures below 256
+    least, most = (np.nanmin(low), np.nanmax(high)) if m >= _MANY else (-1, 0)
+    if not (least >= 0 and most > 256 and np.nanmedian(high) > 50):
         return
-    some = X[:: max(1, X.shape[0] // _LOOKED_AT), :: max(1, m // _LOOKED_AT)]
+    some = X[:: max(1, n // 1000), :: max(1, m // 1000)]  # enough of it
     some = some.toarray() if sparse.issparse(some) else some
     some = some[:, ~np.isnan(some).any(axis=0)]
-    if np.nanmedian(high) <= _FEATURE_HIGH or not (some > 0).any():
+    if not (some > 0).any():
         return
     skewed = np.mean(some.mean(axis=0) > np.median(some, axis=0)) > 0.6
     weak, strong = np.quantile(some[some > 0], [0.01, 0.99])
-    if skewed and some.mean() > _SKEW * np.median(some) and strong > _SPAN * weak:
-        yield _notice("raw", True, high=np.nanmax(high))
+    if skewed and some.mean() > 1.5 * np.median(some) and strong > 100 * weak:
+        yield _notice("raw", True, high=most)

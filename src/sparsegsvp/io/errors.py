@@ -6,7 +6,6 @@ users read the parameter's name, and the command line spells the same message wi
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 import traceback
@@ -31,24 +30,19 @@ class InputError(ValueError):
 
     Parameters
     ----------
-    what : str
-        What is wrong. Text of a file goes into it by `quote` or `one_line`.
-    where : str, default=""
-        The file, and the line or column if known.
-    remedy : str, default=""
-        What to do about it.
+    what, where, remedy : str
+        What is wrong; the file, line or column; what to do about it. Text of a file goes into them
+        by `quote` or `one_line`, parameters by `option`.
 
     Examples
     --------
     >>> from sparsegsvp.io import InputError
     >>> from sparsegsvp.io.errors import option
-    >>> error = InputError(
-    ...     "there is no column 'Class'", where="a.csv", remedy=f"try {option('target', 'class')}"
-    ... )
+    >>> error = InputError("no column 'Class'", "a.csv", f"try {option('target', 'class')}")
     >>> print(error)
-    a.csv: there is no column 'Class'; try target='class'
+    a.csv: no column 'Class'; try target='class'
     >>> print(error.spelled(lambda name, value: f"--{name} {value}"))
-    a.csv: there is no column 'Class'; try --target class
+    a.csv: no column 'Class'; try --target class
     """
 
     def __init__(self, what: str, where: str = "", remedy: str = "") -> None:
@@ -140,8 +134,7 @@ def suggestion(name: str, candidates: Sequence[str]) -> str:
 def guarded(kind: str) -> Iterator[None]:
     """Turn what a library raises while it reads a file of some kind into an `InputError`.
 
-    An `InputError` and the lack of an optional package pass as they are, as do Ctrl-C and errors
-    that our own code raises. The warnings of libraries are kept to themselves.
+    What is ours passes: an `InputError`, the lack of an optional package, defects, Ctrl-C.
     """
     try:
         with warnings.catch_warnings():
@@ -158,6 +151,6 @@ def guarded(kind: str) -> Iterator[None]:
         what, remedy = f"damaged, or not {kind} ({said})", "copy or save it again"
         if isinstance(error, MemoryError):
             what, remedy = "larger than there is more memory for", "read it on a larger machine"
-        elif isinstance(error, OSError) and error.errno and not isinstance(error, gzip.BadGzipFile):
+        elif isinstance(error, OSError) and error.errno:
             what, remedy = f"not to be read ({error.strerror})", "check the path, and whose it is"
         raise InputError(f"it is {what}", remedy=remedy) from error

@@ -8,11 +8,10 @@ nothing leads into another file.
 from __future__ import annotations
 
 import datetime
-import io
 import math
 import re
 import zipfile
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from typing import Any
 from .._notices import notice
 from .._validate import need
 from .cells import as_label, spelling_key
-from .errors import InputError, guarded, listed, locating, one_line, option, quote, suggestion
+from .errors import InputError, guarded, listed, locating, option, quote, suggestion
 from .frame import Frame, Labels, collect, from_anndata, from_pandas
 from .geo import is_series_matrix, read_series_matrix
 from .text import ReadOptions, Rows, check_size, delimited, open_text, shown_name, skip_titles
@@ -58,12 +57,11 @@ def read_labels(file: Path, on: str | None, target: str | None, options: ReadOpt
     source, codes = shown_name(file), options.codes
     with locating(source):
         frame = read_frame(file, ReadOptions(encoding=options.encoding, codes=codes), None)
-        columns = {} if frame.ids is None else {frame.id_name: frame.ids}
+        columns = dict(frame.beside)
         if not frame.all_features:
-            frame.refuse_duplicates("column")
+            frame.refuse_duplicates()
             kept = [0, *frame.named(range(1, len(frame.names)))] if frame.names else []
-            columns |= {frame.names[p]: frame.cells(p) for p in kept}
-        columns |= frame.beside
+            columns = {frame.names[p]: frame.cells(p) for p in kept}
         names = list(columns)
         on = names[0] if on is None else on
         others = [name for name in names if name != on]
@@ -114,8 +112,7 @@ def _read_excel(path: Path, options: ReadOptions, verbatim: Collection[str] | No
     if options.sheet not in (None, *(s.name for s in pages)) or not shown:
         what = f"there is no sheet {quote(options.sheet)}" if shown else "it has no sheet"
         raise InputError(what, remedy=suggestion(options.sheet or "", shown))
-    name = options.sheet or shown[0]
-    others = [other for other in shown if other != name] if options.sheet is None else []
+    name, others = options.sheet or shown[0], [] if options.sheet else shown[1:]
     try:
         with book:
             cells = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
@@ -124,17 +121,14 @@ def _read_excel(path: Path, options: ReadOptions, verbatim: Collection[str] | No
             raise InputError(f"sheet {quote(name)} is empty", remedy="fill it")
         titles, notes = skip_titles(filled)
         line, header = filled[titles]
-        for i, cell in enumerate(header, start=1):
-            if isinstance(cell, datetime.date | datetime.time):
-                what = f"the name of column {i} is a date ({cell})"
-                remedy = "Excel turns gene names such as SEPT2 into dates: restore it as text"
-                raise InputError(what, f"line {line}", remedy)
-        names = [as_label(cell) or "" for cell in header]
-        notices = []
-        if others:
-            notes.append(f"the first of {len(shown)} sheets, {quote(name)}")
-            notices.append(notice("sheets", *others, text=notes[-1]))
-        rows = Rows(names, iter(filled[titles + 1 :]), "Excel", notes, notices)
+        if dates := [cell for cell in header if isinstance(cell, datetime.date | datetime.time)]:
+            what = f"the name of column {header.index(dates[0]) + 1} is a date ({dates[0]})"
+            remedy = "Excel turns gene names such as SEPT2 into dates: restore it as text"
+            raise InputError(what, f"line {line}", remedy)
+        rows = Rows([as_label(cell) or "" for cell in header], iter(filled[titles + 1 :]), "Excel")
+        said = [f"the first of {len(shown)} sheets, {quote(name)}"] if others else []
+        rows.notes = notes + said
+        rows.notices = [notice("sheets", *others, text=text) for text in said]
         return collect(rows, options, verbatim)
     except InputError as error:
         if others:  # the first may be a title page
@@ -151,15 +145,11 @@ def _check_workbook(path: Path) -> None:
         entries = archive.infolist()
         check_size(sum(entry.file_size for entry in entries), path)
         for entry in entries:
-            rest, rows, columns = b"", set[bytes](), set[bytes]()
-            with archive.open(entry) as stream:
-                while block := stream.read(1 << 20):
-                    for letters, row in _CELL.findall(rest + block):
-                        rows.add(row)
-                        columns.add(letters)
-                    rest = block[block.rfind(b"<") :]
-            height = max(map(int, rows), default=0)
-            last = max(columns, key=lambda letters: (len(letters), letters), default=b"")
+            rows, columns = {b"0"}, {b""}
+            for match in _CELL.finditer(archive.read(entry)):
+                columns.add(match[1])
+                rows.add(match[2])
+            height, last = max(map(int, rows)), max(columns, key=lambda text: (len(text), text))
             width = sum((c - 64) * 26**k for k, c in enumerate(reversed(last)))
             # the library makes room for all cells up to the last
             if height * width > max(_MOST_CELLS, 100 * path.stat().st_size):
@@ -203,8 +193,7 @@ def _read_h5ad(path: Path, options: ReadOptions, verbatim: Collection[str] | Non
         matrix = (file, "X") if options.layer is None else (file["layers"], options.layer)
         _check_hdf5([(file, "obs"), (file, "var"), matrix], path)
         obs, var, X = read_elem(file["obs"]), read_elem(file["var"]), read_elem(stored)
-    kind = "AnnData" if options.layer is None else f"AnnData, layer {options.layer}"
-    return from_anndata(X, obs, list(var.index), kind)
+    return from_anndata(X, obs, list(var.index), options.layer)
 
 
 def stored_matrix(root: Any, layer: str | None) -> Any:
@@ -248,28 +237,3 @@ FORMATS = (
     Format("Parquet", (".parquet", ".pq"), _read_parquet),
     Format("AnnData (.h5ad)", (".h5ad",), _read_h5ad),
 )
-
-
-_SAVED = re.compile(rb"(<dcterms:modified[^>]*>)[^<]*")  # when, as openpyxl writes it
-
-
-def workbook(sheets: Mapping[str, tuple[Sequence[str], Sequence[Sequence[Any]]]]) -> bytes:
-    """Return an .xlsx file of (header, rows) by name: the same bytes every time, no formulas."""
-    book = need("openpyxl", "cli").Workbook()
-    book.remove(book.active)
-    book.properties.created = datetime.datetime(1980, 1, 1)
-    for name, (header, rows) in sheets.items():
-        page = book.create_sheet(name)
-        page.freeze_panes, page.column_dimensions["A"].width = "A2", 32
-        for row in (header, *rows):
-            cells = [one_line(cell) if isinstance(cell, str) else cell for cell in row]
-            page.append([None if c in (math.inf, -math.inf) or c != c else c for c in cells])
-        for cell in (cell for row in page.iter_rows() for cell in row):
-            cell.data_type = "s" if cell.data_type == "f" else cell.data_type
-    written, content = io.BytesIO(), io.BytesIO()
-    book.save(written)
-    with zipfile.ZipFile(written) as source, zipfile.ZipFile(content, "w") as target:
-        for entry in source.infolist():
-            data = _SAVED.sub(rb"\g<1>1980-01-01T00:00:00Z", source.read(entry))
-            target.writestr(zipfile.ZipInfo(entry.filename), data, zipfile.ZIP_DEFLATED)  # of 1980
-    return content.getvalue()

@@ -40,24 +40,21 @@ def read_series_matrix(
     frame = collect(rows, options, ())
     columns = _samples(above, names[1:])
     if not len(frame) and verbatim is not None:
-        raise InputError(
-            "the series matrix describes the samples but holds no numbers, as is usual for "
-            "sequencing",
-            remedy="download the table of values from the series' supplementary files, and give "
-            f"this file beside it as {option('labels')}",
-        )
-    place = {name: i for i, name in enumerate(columns["geo_accession"])}
-    header = frame.names[1:] if len(frame) else list(place)
-    titles = columns.get("title", [])
-    if not place.keys() >= set(header) and set(titles) >= set(header):
-        place = {title: i for i, title in enumerate(titles)}
+        what = "the series matrix holds no numbers, as is usual for sequencing"
+        remedy = "download the values from the series' supplementary files, and "
+        raise InputError(what, remedy=f"{remedy}give this file beside it as {option('labels')}")
+    accessions = columns["geo_accession"]
+    header = frame.names[1:] if len(frame) else accessions
+    # the header of the table names samples by accession; some files have titles alone
+    titles = {*columns.get("title", [])} >= {*header} and not {*header} <= {*accessions}
+    place = {name: i for i, name in enumerate(columns["title"] if titles else accessions)}
     if strange := [name for name in header if name not in place]:
         what = f"the file says nothing of the samples {listed(strange)} of its table"
         raise InputError(what, remedy=_AGAIN)
     order = [place[name] for name in header]
     frame.beside = {name: [cells[i] for i in order] for name, cells in columns.items()}
-    series = next((c[0] for key, c in above if key.lower() == "!series_geo_accession" and c), "")
-    of = f" of {series}" if series else ""
+    series = [cells[0] for key, cells in above if key.lower() == "!series_geo_accession" and cells]
+    of = f" of {series[0]}" if series else ""
     frame.notes.insert(0, f"a GEO series matrix{of}: features are in rows, samples in columns")
     frame.samples, frame.all_features = "columns", True
     return frame
@@ -83,7 +80,6 @@ def _samples(above: list[tuple[str, list[str]]], header: list[str]) -> dict[str,
         what = f"the samples are of {len(platforms)} platforms ({listed(platforms)})"
         remedy = "use the series matrix of one platform: GEO offers one file for each"
         raise InputError(what, remedy=remedy)
-    # the header of the table names samples by accession; some files have titles alone
     accessions = given.get("geo_accession") or header
     columns: dict[str, list[Any]] = {"geo_accession": accessions}
     # what an error proposes begins with what the authors said of each sample

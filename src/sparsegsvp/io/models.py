@@ -45,8 +45,7 @@ def save_model(model: Any, path: str | PathLike[str]) -> Path:
     Parameters
     ----------
     model : estimator
-        An estimator of this package, or a scikit-learn ``Pipeline`` that ends in one. What
-        `load_model` would refuse, such as a function given as ``scoring``, is an `InputError`.
+        An estimator of this package, or a scikit-learn ``Pipeline`` that ends in one.
     path : path-like
         The file, usually ``*.skops``; written whole or not at all.
 
@@ -98,8 +97,7 @@ def load_model(path: str | PathLike[str]) -> Any:
     Returns
     -------
     estimator
-        It predicts exactly as the saved one did. What is not a model, damaged, too large or of
-        foreign types is an `InputError`.
+        It predicts exactly as the saved one did; what is no model is an `InputError`.
 
     Examples
     --------

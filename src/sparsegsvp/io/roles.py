@@ -3,10 +3,8 @@
 A caller's word always wins. Of the other columns those of numbers are features, but for
 
 - columns named like identifiers whose whole numbers all differ, or repeat for people;
-- in a *wide* table, columns whose names look clinical, technical or like an outcome. A table is
-  wide if more than 50 other columns hold numbers, at least four for each that looks so, and nine
-  in ten of them are alike: all with fractions, or all whole numbers. In a smaller table of unlike
-  columns an age is a measurement like the others, and stays a feature, with a notice.
+- in a *wide* table (`checks`), columns whose names look clinical, technical or like an outcome. In
+  a smaller table of unlike columns an age is a measurement like the others, and named in a notice.
 
 Columns of text are never features: in a wide table they get a role and are left out, in a small
 one, where they may be meant as predictors, they are refused unless they can only be names.
@@ -20,7 +18,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -50,18 +47,14 @@ _OF_SURVIVAL = re.compile(
 _CHANGE_OF_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 # Words, and numbers glued to those of four letters or more: batch2, but BMI1 is a gene.
 _WORD = re.compile(r"[^\W\d_]{4,}(?=\d*)|[^\W\d_]+\d*|\d+")
-# More names than this that differ in their number alone are a series of measurements: of strong
-# words (batch 1 to batch 12 are no measurements), and of those that often count something else.
-SERIES, _WEAK_SERIES = 20, 3
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a name looks like, in words; how sure that is; and the role that this suggests."""
+    """What a name looks like, in words; whether that is sure; and the role that this suggests."""
 
     words: str
     plain: bool
-    most: int = SERIES
 
     @property
     def role(self) -> Role:
@@ -82,49 +75,35 @@ def look_of(name: str) -> Look | None:
     """Say what a name looks like, if it looks like anything but a measurement."""
     words = words_of(name)
     unknown = sum(word not in _KNOWN for word in words)
-    strong = [word for word in words if word in _STRONG]
-    sure = [word for word in strong if word in _NAMES["telling"]]
+    telling = _STRONG.keys() if unknown == 0 else _NAMES["telling"] & _STRONG.keys()
+    strong = [word for word in words if word in telling]
     weak = [word for word in words if word in _WEAK]
-    if unknown == 0 and strong:
-        return Look(_STRONG[strong[0]], plain=len(words) > 1 or words[0] not in _NAMES["genes"])
-    if unknown == 0 and weak:
-        return Look(_WEAK[weak[0]], plain=True, most=_WEAK_SERIES)
-    return Look(_STRONG[sure[0]], plain=False) if unknown == 1 and sure else None
+    if strong and unknown <= 1:
+        gene = len(words) == 1 and words[0] in _NAMES["genes"]
+        return Look(_STRONG[strong[0]], plain=unknown == 0 and not gene)
+    return Look(_WEAK[weak[0]], plain=True) if weak and not unknown else None
 
 
-def names_samples(name: str) -> bool:
+def names_samples(name: str, known: frozenset[str] = _IDS) -> bool:
     """Whether a column is named like identifiers: sample, patient_id, Unnamed: 0."""
     words = words_of(name)
-    return not _IDS.isdisjoint(words) and _KNOWN_IDS.issuperset(words)
+    return not known.isdisjoint(words) and _KNOWN_IDS.issuperset(words)
 
 
 def names_people(name: str) -> bool:
     """Whether a column is named like the people or animals that samples come from."""
-    words = words_of(name)
-    return not _PERSONS.isdisjoint(words) and _KNOWN_IDS.issuperset(words)
+    return names_samples(name, _PERSONS)
 
 
 def identifies(name: str) -> bool:
     """Whether a column is named like samples, or like those that they come from."""
-    return names_samples(name) or names_people(name)
+    return names_samples(name, _IDS | _PERSONS)
 
 
 def sorts_samples(name: str) -> bool:
     """Whether a column is named like a sex, an age, a batch or identifiers: no classes to tell."""
     strong = any(_STRONG.get(word) in _ROLES for word in words_of(name))
     return strong or identifies(name)
-
-
-def looks_of(names: Sequence[str]) -> dict[int, Look]:
-    """Return what the names that look clinical or technical look like, by position."""
-    looks = {i: look for i, name in enumerate(names) if (look := look_of(name)) is not None}
-    counts = Counter(stem_of(names[i]) for i in looks)
-    return {i: look for i, look in looks.items() if counts[stem_of(names[i])] <= look.most}
-
-
-def stem_of(name: str) -> str:
-    """Return a name without its numbers: what the names of a series have in common."""
-    return re.sub(r"\d+", "#", name)
 
 
 IS, VERSUS = "=", " vs "  # in the name of a feature that is a level of a column
@@ -234,16 +213,7 @@ def role_of(c: Facts, wide: bool, fractions: bool, nameless: bool) -> tuple[str,
 
 
 def guess_positive(classes: Sequence[str]) -> str:
-    """Guess from their names which of two classes, sorted, is the one of interest.
-
-    It is the one whose name says so, the other than the one to compare with, or the last.
-
-    Examples
-    --------
-    >>> from sparsegsvp.io.roles import guess_positive
-    >>> guess_positive(["ER+", "ER-"]), guess_positive(["no relapse", "relapse"])
-    ('ER+', 'relapse')
-    """
+    """Guess from their names which of two classes, sorted, is of interest: else the last."""
     interest, comparison = (WORDS["classes"][k].split() for k in ("interest", "comparison"))
     words = [set(re.findall(r"[a-z]+|[0-9]+|[+-]$", name.lower().strip())) for name in classes]
     others = [w.isdisjoint(comparison) for w in words]

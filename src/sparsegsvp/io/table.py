@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._notices import Notice, notice
-from .cells import Codes, append_covariates, as_label, collapse_names, mark_missing, spelling_key
+from .._notices import Notice
+from .cells import Codes, append_covariates, as_label, collapse_names, mark_missing
 from .checks import check, note_values
-from .errors import InputError, guarded, listed, locating, one_line, option, quote
+from .errors import InputError, guarded, listed, locating, option, quote
 from .formats import read_frame, read_labels, stored_matrix
 from .frame import Frame, Labels, from_anndata, from_matrix, from_pandas, pick_columns, stand_up
 from .roles import IS, LISTS, VERSUS, ColumnRole, Role, Roles, guess_positive
@@ -38,14 +38,14 @@ class Table:
     X : ndarray of shape (n_samples, n_features) or CSR matrix
         The numbers; NaN where a value is missing. float32 stays float32.
     feature_names : tuple of str
-        One name for each column of X. Columns that are adjusted for come last.
+        Names of its columns; those that are adjusted for come last.
     y, sample_names, groups : ndarray of shape (n_samples,) of str, or None
         Labels, identifiers, and groups (patients) that are never split.
     target, positive : str or None
-        The column the labels came from, and the class of interest.
+        The column of the labels, and the class of interest.
     source, digest : str
-        The file's name and the SHA-256 of its bytes; for data in memory a word such as
-        "data frame" and the SHA-256 of values, names and labels.
+        The file's name and SHA-256; for data in memory a word such as "data frame", and the
+        SHA-256 of values, names and labels.
     record, notices : tuple of str, tuple of Notice
         What was read and done, in sentences; what looks odd, with what would see to it.
     dropped : dict of str to str
@@ -55,7 +55,7 @@ class Table:
     roles : tuple of ColumnRole
         What each column is for, and why; columns that are not listed are features.
     batches : dict of str to ndarray of shape (n_samples,) of str
-        Where or when samples were measured, by the name of each column asked for.
+        Where or when samples were measured, by the column asked for.
     covariates : dict of str to tuple of str
         The features that columns to adjust for became, by the name of the column.
 
@@ -65,10 +65,8 @@ class Table:
     >>> from sparsegsvp.io import make_table
     >>> frame = pd.DataFrame({"a": [1, 2, 3], "b": [0.5, None, 1.5], "class": ["ill", "no", "ill"]})
     >>> table = make_table(frame, target="class")
-    >>> table.X.shape, table.class_counts(), table.n_missing
-    ((3, 2), {'ill': 2, 'no': 1}, 1)
-    >>> table.classes, table.positive_class
-    (('ill', 'no'), 'ill')
+    >>> table.X.shape, table.class_counts(), table.n_missing, table.positive_class
+    ((3, 2), {'ill': 2, 'no': 1}, 1, 'ill')
     """
 
     X: Any
@@ -132,13 +130,14 @@ class Table:
         grouped: dict[tuple[Role, str], list[str]] = {}
         for column in sorted(self.roles, key=lambda column: get_args(Role).index(column.role)):
             grouped.setdefault((column.role, column.reason), []).append(column.column)
-        rest = int(self.X.shape[1]) - sum(len(n) for (r, _), n in grouped.items() if r == "feature")
-        lines: list[dict[str, Any]] = [
-            {"role": role, "columns": names, "count": len(names), "reason": reason}
-            for (role, reason), names in grouped.items()
+        counts = {key: len(names) for key, names in grouped.items()}
+        told = sum(count for (role, _), count in counts.items() if role == "feature")
+        counts |= {("feature", "numbers"): self.X.shape[1] - told}
+        return [
+            {"role": key[0], "columns": grouped.get(key, []), "count": count, "reason": key[1]}
+            for key, count in counts.items()
+            if count
         ]
-        plain = {"role": "feature", "columns": [], "count": rest, "reason": "numbers"}
-        return [*lines, plain] if rest else lines
 
 
 def read_table(
@@ -167,75 +166,63 @@ def read_table(
 ) -> Table:
     """Read a table of samples and features, or refuse it in one clear line.
 
-    CSV and TSV (also gzipped; separator and encoding are found out), series matrix files of
-    GEO, Excel, Parquet and AnnData, by the file's extension. Samples are rows, unless
-    `transpose` is given or the names given here show that they are columns.
+    CSV and TSV (also gzipped), series matrix files of GEO, Excel, Parquet and AnnData, by the
+    file's extension.
 
     Parameters
     ----------
     path : path-like
         The file.
     target, positive : str or None, default=None
-        The column of labels (in ``obs`` for AnnData), and the class of interest. Samples with an
-        empty cell, NA, NaN or null for a label are left out and counted.
+        The column of labels (in ``obs`` for AnnData), and the class of interest. Samples without
+        a label are left out and counted.
     id, group : str or None, default=None
-        Columns of sample identifiers and of groups. A first column without a name, the index of
-        a pandas frame and the ``obs_names`` of AnnData are identifiers by themselves.
+        Columns of sample identifiers, which names of rows are by themselves, and of groups.
     batch : str or sequence of str, default=()
         Columns that say where or when samples were measured: no features, but audited.
     adjust : str or sequence of str, default=()
-        Columns to adjust for, such as age and sex: features that are in every panel, and follow
-        all others. Of text, all levels but the first become 0 and 1, such as "sex=M vs F".
+        Columns to adjust for: features that are in every panel, and follow all others. Of text,
+        all levels but the first become 0 and 1, such as "sex=M vs F".
     drop, keep : str or sequence of str, default=()
-        Columns to leave out, and columns that are features although they look clinical or
-        technical, which are left out of a wide table otherwise. In all such lists "a,b" is two,
-        unless a column is called so.
+        Columns to leave out, and those to keep in a wide table although they look clinical or
+        technical. In all such lists "a,b" is two, unless a column is called so.
     features : sequence of str or None, default=None
         Read exactly these columns, in this order; missing ones are an error that lists them.
     labels, on : path-like and str, or None, default=None
-        A second file with the labels (and groups), matched by identifier, and the column of
-        identifiers in it; in the table too, unless `id` says otherwise.
+        A second file with labels and more of the samples, and its column of identifiers.
     transpose : bool or None, default=None
         Whether features are in rows, which `target`, `group` and `drop` then name. None finds
-        out: they are if `target` or most of `features` name rows, or the identifiers of `labels`
-        columns. They always are in a series matrix of GEO, where `target`, `id` and `group` name
-        what it says of its samples, such as "title" or the key of a characteristic.
+        out, by the names given here and those in `labels`.
     na : str, sequence of str or None, default=None
-        More codes for missing values, such as "n.m." or -999; a text with commas has several.
-        In columns of numbers the usual ones, in capitals or not, are known: NA, N/A, n.a., NaN,
-        null, none, missing, ?, ., -, and those for values below detection: ND, n.d., LOD, <LOD.
+        Codes for missing values besides the usual (NA, n.a., null, ?, ND, <LOD and the like),
+        such as "n.m." or -999; a text with commas has several.
     collapse : {"mean", "max", "first"} or None, default=None
-        Make one feature of those that share a name: the mean of their values, the one with
-        the largest mean over the samples of this file, or the first. None refuses them.
+        Make one feature of those that share a name: their mean, the one with the largest mean
+        in this file, or the first. None refuses them.
     layer, sheet : str or None, default=None
         A layer of an AnnData file instead of its X; a sheet instead of the first not hidden.
     separator, decimal, thousands, encoding : str or None, default=None
-        For text, what would otherwise be found out: the mark between cells, the decimal mark
-        ("." or ","), that between thousands (".", ",", "'" or " "; none by default), the encoding.
+        For text, what is found out otherwise: the marks between cells, before decimals and
+        between thousands (none by default), and the encoding.
 
     Returns
     -------
     Table
-        Matrix, names, labels, and a record in sentences of what was read and left out.
+        Matrix, names, labels, and a record of what was read and left out.
 
     Raises
     ------
     InputError
-        A ValueError whose one line says what is wrong, where, and what to do.
+        One line on what is wrong, where, and what to do.
 
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from sparsegsvp.io import InputError, read_table
+    >>> from sparsegsvp.io import read_table
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "a.csv"
     ...     _ = path.write_text("id;g1;g2;class\\ns1;1,5;2;A\\ns2;0,5;4;B\\n")
     ...     table = read_table(path, target="class", id="id")
-    ...     try:
-    ...         read_table(path, target="Class")
-    ...     except InputError as error:
-    ...         print(error)
-    a.csv: there is no column 'Class' (target); did you mean 'class'?
     >>> table.X
     array([[1.5, 2. ],
            [0.5, 4. ]])
@@ -250,10 +237,10 @@ def read_table(
         raise InputError(what, where=source)
     behind = [name.partition(IS)[0] for name in roles.features or () if VERSUS in name]
     named = [*roles.named().values(), *behind, on or ""]
-    with locating(source):
+    with locating(source), guarded("a file"):
         frame = read_frame(file, options, {*named, *names_in(named, ())})
         frame.labels = joined
-        with guarded("a file"), open(file, "rb") as handle:
+        with open(file, "rb") as handle:
             digest = hashlib.file_digest(handle, "sha256").hexdigest()
     return _table_of(frame, roles, options, source, positive, digest=digest)
 
@@ -274,24 +261,22 @@ def make_table(
     Parameters
     ----------
     data : path-like, data frame, array-like, sparse matrix, AnnData or Table
-        A file is read by `read_table`; a pandas or polars data frame, a matrix or AnnData is
-        taken as it is in memory; a `Table` is returned.
+        What holds the data; frames are of pandas or polars, and a `Table` is returned.
     y, ids, groups : array-like of shape (n_samples,) or None, default=None
         Labels, identifiers and groups that are not in `data`. A matrix needs `y`.
     batch : str, sequence of str, or mapping from name to array-like, default=()
-        Columns that say where or when samples were measured, or such values under their names
-        if they are not in `data`; see `read_table`.
+        As for `read_table`, or the values under their names if they are not in `data`.
     feature_names : sequence of str or None, default=None
         Names of the columns of a matrix; f0, f1, ... by default.
     source : str, default=""
         What to call data in memory; "data frame" and the like by default.
     **options
-        Those of `read_table`; for data in memory all but those that say how a file is read.
+        Those of `read_table`.
 
     Returns
     -------
     Table
-        As if read from a file, but for `source`, `digest` and the wording of `record`.
+        That which a file of the data gives.
 
     Examples
     --------
@@ -306,8 +291,8 @@ def make_table(
     """
     if unknown := options.keys() - inspect.signature(read_table).parameters:
         raise TypeError(f"make_table has no parameter {', '.join(sorted(unknown))}")
-    apart = dict(batch) if isinstance(batch, Mapping) else {}
     options = {n: v for n, v in options.items() if v is not None and v != ()}
+    apart = dict(batch) if isinstance(batch, Mapping) else {}
     options |= {"batch": batch} if len(batch) and not apart else {}
     arrays = {"target": ("y", y), "id": ("ids", ids), "group": ("groups", groups)}
     arrays |= {f"batch:{name}": ("batch", values) for name, values in apart.items()}
@@ -326,18 +311,16 @@ def make_table(
     with locating(source):
         _refuse([n for n in options if n in _OF_FILES], "the data are in memory")
         for role, (name, _) in arrays.items():
-            if role in options:
-                _refuse([role], f"{option(role)} and {option(name)} are both given")
+            _refuse([role] if role in options else [], f"{role} and {name} are both given")
         roles, reading = requested(options)
-        layer = reading.layer
-        if layer is not None and kind != "AnnData":
+        if reading.layer is not None and kind != "AnnData":
             raise InputError(f"{option('layer')} is for AnnData")
         if kind == "AnnData":
             matrices = {"layers": data.layers} | ({} if data.X is None else {"X": data.X})
-            X = stored_matrix(matrices, layer)
+            X = stored_matrix(matrices, reading.layer)
             _kind_of(X)  # refuses what is lazy
-            X, kept = X[:] if data.isbacked else X, f"layer {layer}" if layer else "in memory"
-            frame = from_anndata(X, data.obs, list(data.var_names), kept)
+            X = X[:] if data.isbacked else X
+            frame = from_anndata(X, data.obs, list(data.var_names), reading.layer)
         elif kind == "data frame":
             _refuse(["feature_names"] * (feature_names is not None), "the columns have names")
             # of polars
@@ -358,8 +341,7 @@ def make_table(
                 raise InputError(what, remedy="give one for each row")
             frame.text[role] = reading.codes.column(role, cells)
     target = str(getattr(y, "name", None) or "y") if y is not None else roles.target
-    positive = as_label(options.get("positive"))
-    return _table_of(frame, roles, reading, source, positive, target=target)
+    return _table_of(frame, roles, reading, source, as_label(options.get("positive")), target)
 
 
 _OF_FILES = ("labels", "on", "transpose", "sheet", "separator", "encoding")
@@ -402,15 +384,13 @@ def requested(given: Mapping[str, Any]) -> tuple[Roles, ReadOptions]:
 
 def _table_of(
     frame: Frame, roles: Roles, options: ReadOptions, source: str, positive: str | None,
-    digest: str = "", target: str | None = None,
+    target: str | None = None, digest: str = "",
 ) -> Table:  # fmt: skip
     """Make a table of any frame: turn it, join labels, give roles, make numbers, check."""
     codes = options.codes.numbers
     with locating(source):
-        known = {*frame.names, *frame.beside, *frame.labels.columns}
-        lists = {name: given for name in LISTS if (given := getattr(roles, name))}
-        known |= {*map(str, frame.row_names())} if lists and frame.names else set()
-        parts: Any = {name: names_in(given, known) for name, given in lists.items()}
+        known = {*frame.names, *frame.beside, *frame.labels.columns, *map(str, frame.row_names())}
+        parts: Any = {name: names_in(getattr(roles, name), known) for name in LISTS}
         roles = replace(roles, target=frame.labels.target or roles.target, **parts)
         frame, roles = stand_up(frame, roles, options)
         first = frame.names[0] if frame.names and frame.place != "column" else ""
@@ -423,8 +403,10 @@ def _table_of(
         covariates = append_covariates(frame, roles, codes)
         n_missing = note_values(frame)
         X = frame.X if sparse.issparse(frame.X) else np.ascontiguousarray(frame.X)
-        texts = {role: [cell or "" for cell in cells] for role, cells in frame.text.items()}
-        given = {role: np.array(cells, dtype=object) for role, cells in texts.items()}
+        given = {
+            role: np.array([cell or "" for cell in cells], dtype=object)
+            for role, cells in frame.text.items()
+        }
         table = Table(
             X, tuple(frame.names), given.get("target"), given.get("id"), given.get("group"), target,
             positive, source, digest, (), tuple(frame.notices), frame.dropped, n_missing,
@@ -446,37 +428,9 @@ def _table_of(
 
 def _digest_of(frame: Frame) -> str:
     """SHA-256 of the values, the names and the labels."""
-    X = frame.X
-    digest = hashlib.sha256(f"{X.shape} {X.dtype}".encode())
-    indices = (X.indptr, X.indices) if sparse.issparse(X) else ()
-    for part in (*(i.astype(np.int64) for i in indices), X.data if indices else X):
+    X, labels = frame.X, frame.text.get("target")
+    digest = hashlib.sha256(json.dumps([X.shape, str(X.dtype), frame.names, labels]).encode())
+    parts = (X.indptr, X.indices) if sparse.issparse(X) else ()
+    for part in (*(i.astype(np.int64) for i in parts), X.data if parts else X):
         digest.update(np.ascontiguousarray(part).data)
-    digest.update(json.dumps([frame.names, frame.text.get("target")]).encode())
     return digest.hexdigest()
-
-
-def check_cohort(cohort: Table, table: Table) -> Table:
-    """Refuse a cohort that is the training table, or has labels which that table lacks."""
-    if cohort.digest == table.digest:
-        what = f"the cohort ({option('test')}) is the training table itself"
-        raise InputError(what, cohort.source, "give samples that took no part in training")
-    return known_labels(cohort, list(table.class_counts()), table.source)
-
-
-def known_labels(cohort: Table, known: Sequence[str], source: str) -> Table:
-    """Return a table with its labels spelled as those of a source that are known; refuse others."""
-    changed, keys = dict[str, str](), {spelling_key(name): name for name in known}
-    for label in [label for label in cohort.class_counts() if label not in known]:
-        if spelling_key(label) not in keys:
-            what = f"label {quote(label)} does not occur in {one_line(source)}"
-            remedy = f"rename it, or leave these samples out; the classes are {listed(known)}"
-            raise InputError(what, cohort.source, remedy)
-        changed[label] = keys[spelling_key(label)]
-    if not changed or cohort.y is None:
-        return cohort
-    pairs = ", ".join(f"{quote(old)} is taken for {quote(new)}" for old, new in changed.items())
-    said = f"labels are spelled otherwise than in {one_line(source)}: {pairs}"
-    remark = notice("spelling: cohort", source=one_line(cohort.source), text=said)
-    y = np.array([changed.get(str(label), label) for label in cohort.y], dtype=object)
-    record, notices = (*cohort.record, said), (*cohort.notices, remark)
-    return replace(cohort, y=y, record=record, notices=notices)

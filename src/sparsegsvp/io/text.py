@@ -1,8 +1,6 @@
 """Text files: compression, encoding and separator are found out, quotes and widths are strict.
 
-`delimited` gives a file as rows of cells. A quotation mark that is never closed, text after
-a closing one, a cell that swallows whole lines and a row of another length are refused, by line
-and column. `csv_text` writes a table.
+`delimited` gives a file as rows of cells; `csv_text` writes a table.
 """
 
 from __future__ import annotations
@@ -106,8 +104,8 @@ def open_text(path: Path, encoding: str | None) -> Iterator[tuple[io.TextIOWrapp
         try:
             encoding = _find_encoding(raw, encoding, path)
             raw.seek(0)
-            packed = "gzipped " if compressed else ""
-            yield io.TextIOWrapper(raw, encoding=encoding, newline=""), packed
+            text = io.TextIOWrapper(raw, encoding=encoding, newline="")
+            yield text, "gzipped " if compressed else ""
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             what = f"the gzip data are damaged or cut short ({error})"
             raise InputError(what, remedy="copy or download the file again") from error
@@ -116,28 +114,23 @@ def open_text(path: Path, encoding: str | None) -> Iterator[tuple[io.TextIOWrapp
 def _find_encoding(raw: BinaryIO, given: str | None, path: Path) -> str:
     """Return the first encoding that reads all of a file."""
     head = raw.read(4096)
-    marked = [name for mark, name in _MARKED.items() if head.startswith(mark)]
-    sure = given or (marked[0] if marked else None)
-    why = ""
+    sure = given or next((name for mark, name in _MARKED.items() if head.startswith(mark)), None)
     # five bytes mean nothing in Windows' Western encoding; Latin-1 takes any
     for encoding in (sure,) if sure else ("utf-8", "cp1252", "latin-1"):
         raw.seek(0)
         try:
             io.TextIOWrapper(io.BytesIO(), encoding)  # refuses codecs that are not of text
-            for text in codecs.iterdecode(_blocks(raw, path), encoding):
-                if "\0" in text:
-                    what = "this is not a text table (it holds zero bytes)"
-                    remedy = "give the file the extension of its format, such as .xlsx, or name "
-                    remedy += option("encoding", "utf-16-le")
-                    raise InputError(what, remedy=remedy)
+            if any("\0" in text for text in codecs.iterdecode(_blocks(raw, path), encoding)):
+                what = "this is not a text table (it holds zero bytes)"
+                remedy = "give the file the extension of its format, such as .xlsx, or name "
+                raise InputError(what, remedy=remedy + option("encoding", "utf-16-le"))
             return encoding
         except (LookupError, TypeError):
             what = f"there is no encoding called {quote(encoding)}"
             remedy = "use utf-8, utf-16, latin-1 or another name that Python knows"
             raise InputError(what, remedy=remedy) from None
         except UnicodeError as error:
-            why = str(getattr(error, "reason", one_line(error)))
-    what = f"the file is not {one_line(sure)} ({why})"
+            what = f"the file is not {encoding} ({getattr(error, 'reason', one_line(error))})"
     raise InputError(what, remedy="leave the encoding out to have it found, or save it as UTF-8")
 
 
@@ -161,37 +154,36 @@ def check_size(size: int, path: Path, ratio: int = _RATIO) -> None:
     """Refuse what takes more memory than there is, or than a file of this size can hold."""
     packed = path.stat().st_size
     if size > min(memory_size(), max(_UNPACKED, ratio * packed)):
-        raise InputError(
-            f"it unpacks to {size >> 20} MB or more: a file of {packed >> 10} kB cannot hold them, "
-            "or this machine has not the memory",
-            remedy="unpack it yourself if you trust it, or read it on a larger machine",
-        )
+        what = f"it unpacks to {size >> 20} MB or more, too much for a file of {packed >> 10} kB"
+        remedy = "unpack it yourself if you trust it, or read it on a larger machine"
+        raise InputError(f"{what} or for this machine", remedy=remedy)
 
 
 def split_lines(lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:
     """Yield (number of the first line, cells) for each row; rows of empty cells are passed over."""
-    started = [""]  # the line that a row begins on
+    first, start, blank = "", 1, separator == " "  # the line that a row begins on, its number
 
     def fed() -> Iterator[str]:
+        nonlocal first
         for number, line in enumerate(lines, start=1):
-            if number == start:
-                started[0] = line
+            first = line if number == start else first
             yield " ".join(line.split()) + "\n" if blank and '"' not in line else line
 
-    blank, start = separator == " ", 1
     reader = csv.reader(fed(), delimiter=separator, strict=True, skipinitialspace=blank)
     while True:
-        start = reader.line_num + 1
+        start, error = reader.line_num + 1, ""
         try:
-            cells = next(reader)
-        except StopIteration:
+            cells = next(reader, None)
+        except csv.Error as caught:
+            cells, error = [], str(caught)
+        if cells is None:
             return
-        except csv.Error as error:
-            raise _unreadable(started[0], separator, start, reader.line_num, str(error)) from error
-        if reader.line_num > start:  # a cell holds a line break
-            width = max(1, len(cells) - 1)
-            if any("\n" in c or "\r" in c for c in cells if c.count(separator) >= width):
-                raise _unreadable(started[0], separator, start, reader.line_num, "")
+        # a cell of several lines that would be a row each
+        several = reader.line_num > start
+        width = max(1, len(cells) - 1)
+        breaks = several and any({"\n", "\r"} & {*c} for c in cells if c.count(separator) >= width)
+        if error or breaks:
+            raise _unreadable(first, separator, start, reader.line_num, error)
         if blank and cells and not cells[-1]:
             cells.pop()
         if any(cells):
@@ -217,27 +209,23 @@ def _find_separator(lines: list[str]) -> str:
     """Choose the separator that gives every sampled line the same number of cells."""
     # row names as R writes them, or a separator at each end, make lines one longer than the header
     ranks: dict[str, tuple[int, ...]] = {}  # the largest wins
-    unreadable: InputError | None = None
+    remedy = "separate the columns by comma, semicolon, tab or pipe, or name the separator"
+    refused = InputError("only one column was found", remedy=remedy)
     for separator in _SEPARATORS:
         widths: list[int] = []
         try:
             widths.extend(len(cells) for _, cells in split_lines(lines, separator))
         except InputError as error:  # a quotation mark, or the sample ends within a cell
-            unreadable = error
-        titles = 0
-        while len(widths) > 2 and widths[0] == 1:
-            del widths[0]
-            titles -= 1
-        if max(widths, default=0) > 1:
-            body, exact = set(widths[1:]), {widths[0]}
-            fits = len(body) <= 1 and body <= {*exact, widths[0] + 1}
+            refused = error
+        titles = next((i for i, width in enumerate(widths[:-2]) if width > 1), len(widths[2:]))
+        header, *body = widths[titles:] or [0]
+        if max(header, *body, 0) > 1:
+            more = {width - header for width in body}
+            fits = len(more) <= 1 and more <= {0, 1}
             sure = fits and separator != " "
-            ranks[separator] = (fits, widths[0] > 1, sure, body <= exact, titles, max(widths))
+            ranks[separator] = (fits, header > 1, sure, more <= {0}, -titles, max(header, *body, 0))
     if not ranks:
-        raise unreadable or InputError(
-            "only one column was found",
-            remedy="separate the columns by comma, semicolon, tab or pipe, or name the separator",
-        )
+        raise refused
     return max(ranks, key=lambda s: ranks[s])
 
 
@@ -245,11 +233,9 @@ def skip_titles(head: Sequence[tuple[int, Sequence[Any]]]) -> tuple[int, list[st
     """Return how many of the first rows are titles above the header, and a note on them."""
     head = head[:_SNIFFED_LINES]
     filled = [len(cells) - cells.count("") - cells.count(None) for _, cells in head]
-    titles = 0
-    while titles < len(head) and 2 * filled[titles] < max(filled):
-        titles += 1
-    numbers = sum(looks_numeric(str(c)) for c in head[titles][1]) if titles < len(head) else 0
-    if titles == len(head) or titles == 0 or 2 * numbers >= filled[titles]:
+    titles = next((i for i, n in enumerate(filled) if 2 * n >= max(filled)), 0)
+    header = [str(cell) for cell in head[titles][1]] if titles else []
+    if not titles or 2 * sum(map(looks_numeric, header)) >= filled[titles]:
         return 0, []
     passed = ", ".join(str(line) for line, _ in head[:titles])
     return titles, [f"the header is on line {head[titles][0]}; passed over above it: line {passed}"]
@@ -276,21 +262,20 @@ def delimited(handle: io.TextIOWrapper, packed: str, options: ReadOptions) -> Ro
     lines = split_lines(itertools.chain(sample, handle), sep)
     head = list(itertools.islice(lines, _SNIFFED_LINES))
     titles, notes = skip_titles(head)
-    names = [name.strip() for name in head[titles][1]]
-    body: Iterator[tuple[int, list[str]]] = itertools.chain(head[titles + 1 :], lines)
-    longer, notices = head[titles + 1 :], list[Notice]()
-    if longer[1:] and all(len(cells) == len(names) + 1 for _, cells in longer):
-        if not any(cells[-1].strip() for _, cells in longer):
+    names, rows, notices = [name.strip() for name in head[titles][1]], head[titles + 1 :], []
+    if rows[1:] and all(len(cells) == len(names) + 1 for _, cells in rows):
+        if not any(cells[-1].strip() for _, cells in rows):
             what = "the rows have a cell more than the header, and end in an empty one: a "
             what += "separator ends each row, or the header lacks the name of the first column"
             remedy = "remove the separators at the ends, or name the first column"
-            raise InputError(what, f"line {longer[0][0]}", remedy)
+            raise InputError(what, f"line {rows[0][0]}", remedy)
         names = ["", *names]
         notes.append("the header is one cell shorter than the rows, as R writes row names")
     kind = f"{packed}text, {_SEPARATORS.get(sep, repr(sep))}-separated, {handle.encoding}"
     if options.encoding is None and handle.encoding in ("cp1252", "latin-1"):
         notices.append(notice("encoding", encoding=handle.encoding))
-    return Rows(names, of_width(body, len(names), sep), kind, notes, notices)
+    body = of_width(itertools.chain(rows, lines), len(names), sep)
+    return Rows(names, body, kind, notes, notices)
 
 
 def of_width(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.impute import SimpleImputer
 
+from .._notices import notice
 from .._typing import Float64Array
 from .._validate import check_real
 from ..estimators.pipeline import last_step, prepared_rows
@@ -20,8 +22,9 @@ from ..evaluation import (
     estimator_prior,
     validate_external,
 )
-from ..io.errors import InputError, listed, option, quote
-from ..io.table import Table, known_labels
+from ..io.cells import spelling_key
+from ..io.errors import InputError, listed, one_line, option, quote
+from ..io.table import Table
 from ..io.text import csv_text
 from ..metrics import move_prior
 
@@ -35,6 +38,36 @@ def needed_features(model: Any) -> list[str]:
             remedy="fit it on a data frame, or with select_panel",
         )
     return [str(names[j]) for j in np.flatnonzero(last_step(model).get_support())]
+
+
+def check_cohort(cohort: Table, table: Table) -> Table:
+    """Refuse a cohort that is the training table, or has labels which that table lacks."""
+    if cohort.digest == table.digest:
+        what = f"the cohort ({option('test')}) is the training table itself"
+        raise InputError(what, cohort.source, "give samples that took no part in training")
+    return known_labels(cohort, list(table.class_counts()), table.source)
+
+
+def known_labels(cohort: Table, known: Sequence[str], source: str) -> Table:
+    """Return a table with its labels spelled as those of a source that are known; refuse others."""
+    keys = {spelling_key(name): name for name in known}
+    names = {
+        label: label if label in known else keys.get(spelling_key(label))
+        for label in cohort.class_counts()
+    }
+    if strange := [label for label, name in names.items() if name is None]:
+        what = f"label {quote(strange[0])} does not occur in {one_line(source)}"
+        remedy = f"rename it, or leave these samples out; the classes are {listed(known)}"
+        raise InputError(what, cohort.source, remedy)
+    changed = [
+        f"{quote(old)} is taken for {quote(new)}" for old, new in names.items() if old != new
+    ]
+    if not changed or cohort.y is None:
+        return cohort
+    said = f"labels are spelled otherwise than in {one_line(source)}: {', '.join(changed)}"
+    remark = notice("spelling: cohort", source=one_line(cohort.source), text=said)
+    y = np.array([names[str(label)] for label in cohort.y], dtype=object)
+    return replace(cohort, y=y, record=(*cohort.record, said), notices=(*cohort.notices, remark))
 
 
 def sample_names(table: Table) -> list[str]:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 import html
+import io
 import json
+import math
 import os
+import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,9 +21,8 @@ from .._notices import Notice
 from .._validate import need
 from ..evaluation import Comparison, EvaluationResult, ExternalValidation
 from ..evaluation.cache import Clock
-from ..io.errors import InputError, naming
+from ..io.errors import InputError, naming, one_line
 from ..io.files import whole_folder, write_atomic
-from ..io.formats import workbook
 from ..io.models import save_model
 from ..io.table import Table
 from ..io.text import csv_text
@@ -68,6 +72,31 @@ def ladder_rows(selection: Selection) -> tuple[list[str], list[list[Any]]]:
         features = "; ".join(row["feature"] for row in rung["features"])
         rows.append([*cells, *(rung[name] for name in names), features])
     return header, rows
+
+
+_SAVED = re.compile(rb"(<dcterms:modified[^>]*>)[^<]*")  # when, as openpyxl writes it
+
+
+def workbook(sheets: Mapping[str, tuple[Sequence[str], Sequence[Sequence[Any]]]]) -> bytes:
+    """Return an .xlsx file of (header, rows) by name: the same bytes every time, no formulas."""
+    book = need("openpyxl", "cli").Workbook()
+    book.remove(book.active)
+    book.properties.created = datetime.datetime(1980, 1, 1)
+    for name, (header, rows) in sheets.items():
+        page = book.create_sheet(name)
+        page.freeze_panes, page.column_dimensions["A"].width = "A2", 32
+        for row in (header, *rows):
+            cells = [one_line(cell) if isinstance(cell, str) else cell for cell in row]
+            page.append([None if c in (math.inf, -math.inf) or c != c else c for c in cells])
+        for cell in (cell for row in page.iter_rows() for cell in row):
+            cell.data_type = "s" if cell.data_type == "f" else cell.data_type
+    written, content = io.BytesIO(), io.BytesIO()
+    book.save(written)
+    with zipfile.ZipFile(written) as source, zipfile.ZipFile(content, "w") as target:
+        for entry in source.infolist():
+            data = _SAVED.sub(rb"\g<1>1980-01-01T00:00:00Z", source.read(entry))
+            target.writestr(zipfile.ZipInfo(entry.filename), data, zipfile.ZIP_DEFLATED)  # of 1980
+    return content.getvalue()
 
 
 def panel_workbook(selection: Selection) -> bytes:

@@ -20,10 +20,10 @@ from ..evaluation import (
 from ..evaluation.cache import Clock
 from ..evaluation.procedure import SIZES, only_with
 from ..io.errors import InputError, locating, option
-from ..io.table import Table, check_cohort, make_table
+from ..io.table import Table, make_table
 from ..io.text import ReadOptions
 from ..report import build_comparison, build_document, describe_cohort, describe_given
-from .predict import validate_table
+from .predict import check_cohort, validate_table
 from .procedure import (
     Settings,
     columns_of,
