@@ -164,7 +164,7 @@ def stand_in(cell: Cell, replicates: int, seed: int) -> dict[str, Any]:
     for row, fold in zip(train, folds):
         row[fold.train] = 1
     shares = np.bincount(y)[::-1] / y.size
-    scoring = Scoring.of(samples, 1, 0.95)
+    scoring = Scoring(samples.units, 1, 0.95, samples.groups)
     ratio = len(folds[0].test) / len(folds[0].train)
     truths, ends, old = [], [], []
     points, weight = np.polynomial.hermite_e.hermegauss(41)  # means over the normal distribution
@@ -322,7 +322,7 @@ def several(k: int, n: int, spread: float, replicates: int, seed: int) -> dict[s
     """Coverage and width with k classes, whose means lie apart by some spread in ten features."""
     rng, y = np.random.default_rng([seed, k, n, round(10 * spread)]), np.arange(n) % k
     samples = read_samples(np.arange(2.0 * n).reshape(-1, 2), y, None)
-    folds, scoring = make_folds(samples, 5, 5, seed=0), Scoring.of(samples, k - 1, 0.95)
+    folds, scoring = make_folds(samples, 5, 5, seed=0), Scoring(samples.units, k - 1, 0.95)
     centers = np.zeros((k, FEATURES))
     centers[:, :INFORMATIVE] = spread * rng.normal(size=(k, INFORMATIVE))
     new_y = np.repeat(np.arange(k), 200)

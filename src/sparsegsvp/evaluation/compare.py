@@ -187,7 +187,7 @@ def compare(
         for name, of_folds in keys.items()
         for place, size in enumerate(panel_sizes)
     }
-    scoring = Scoring.of(samples, samples.n_classes - 1, level)
+    scoring = Scoring(samples.units, samples.n_classes - 1, level, samples.groups)
     return Comparison(
         rows=comparison_rows(cells, samples, folds, scoring, reference),
         methods=tuple(chosen),

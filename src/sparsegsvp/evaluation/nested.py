@@ -146,7 +146,7 @@ def nested_evaluate(
     halves = draw_halves(samples, n_pairs, half_seed)  # refused before any work
     flags = _sample_flags(samples)
     procedure, clock = Procedure(estimator, samples), Clock(progress)
-    scoring = Scoring.of(samples, positive, level)
+    scoring = Scoring(samples.units, positive, level, samples.groups)
 
     pieces = [(procedure, fold, rungs, prior, seed) for fold in folds]
     done = clock.run(FOLDS, evaluate_fold, pieces, n_jobs)

@@ -18,7 +18,7 @@ from .._typing import Float64Array, IntArray, Record
 from .._validate import check_real, need
 from ..metrics import Calibration, Difference, Interval, clinical, intervals
 from .procedure import panel_of
-from .splits import Fold, Samples
+from .splits import Fold
 
 if TYPE_CHECKING:
     from .external import BatchAudit
@@ -148,11 +148,6 @@ class Scoring:
     groups: IntArray | None = None  # of the samples
     exact: bool = False  # of one model on samples that it has not seen
 
-    @classmethod
-    def of(cls, samples: Samples, positive: int, level: float) -> Scoring:
-        """Return the scoring of samples that are split into folds."""
-        return cls(samples.units, positive, level, samples.groups)
-
     def _units_of(self, found: OutOfFold) -> IntArray:
         """Return the independent unit of each prediction: a sample or its group."""
         return found.sample if self.groups is None else self.groups[found.sample]
@@ -182,44 +177,39 @@ class Scoring:
         variances = self.variances(found, found.predicted == found.truth)
         return intervals.rate_covariance(found.recalls(self.units.size), self.units, variances)
 
-    def trials(self, found: OutOfFold, luck: float) -> list[float]:
-        """Return how many trials the recall of each class is worth."""
+    def worth(self, found: OutOfFold, luck: float) -> tuple[list[float], float]:
+        """Return how many trials each recall is worth, and how far two of them err together."""
         if self.exact:
-            return self.units.tolist()
+            return self.units.tolist(), 0.0
         rates, sampling, spread = self._covariances(found)
-        return (rates * (1 - rates) / np.diag(sampling + luck * spread)).tolist()
-
-    def correlation(self, found: OutOfFold, luck: float) -> float:
-        """Return how far the recalls of two classes err together: those of one model do not."""
-        if self.exact:
-            return 0.0
-        _, sampling, spread = self._covariances(found)
-        (a, both), (_, b) = sampling + luck * spread
-        return min(1.0, float(both / np.sqrt(a * b)))
+        covariance = sampling + luck * spread
+        own = np.diag(covariance)
+        correlation = min(1.0, float(covariance[0, 1] / np.sqrt(own[0] * own[1])))
+        return (rates * (1 - rates) / own).tolist(), correlation
 
     def rates(self, found: OutOfFold) -> dict[int, Interval]:
         """Return the recall of each class that has samples."""
-        return of_both_ends(*(self._rates(found, luck) for luck in self.lucks(found)))
+        return of_both_ends(*(self._rates(found, luck)[0] for luck in self.lucks(found)))
 
-    def _rates(self, found: OutOfFold, luck: float) -> dict[int, Interval]:
+    def _rates(self, found: OutOfFold, luck: float) -> tuple[dict[int, Interval], float]:
+        """Return the recalls if the luck was such, and their correlation."""
         interval: Any = intervals.exact_interval if self.exact else intervals.proportion_interval
         recalls, result = found.recalls(self.units.size), {}
-        for j, trials in enumerate(self.trials(found, luck)):
+        worth, correlation = self.worth(found, luck)
+        for j, trials in enumerate(worth):
             if trials:
                 first = round(recalls[j] * trials) if self.exact else float(recalls[j])
                 result[j] = interval(first, trials, level=self.level)
-        return result
+        return result, correlation
 
     def predictive_values(self, found: OutOfFold, share: float | None) -> dict[str, Interval]:
         """Return ``ppv`` and ``npv`` at a prevalence; nothing without samples of two classes."""
         if self.units.size != 2 or not self.units.all() or share is None:
             return {}
         both = []
-        for luck in self.lucks(found):
-            rates, correlation = self._rates(found, luck), self.correlation(found, luck)
-            one, other = rates[self.positive], rates[1 - self.positive]
-            values = clinical.predictive_values(one, other, share, correlation=correlation)
-            both.append(values)
+        for rates, correlation in (self._rates(found, luck) for luck in self.lucks(found)):
+            pair = rates[self.positive], rates[1 - self.positive]
+            both.append(clinical.predictive_values(*pair, share, correlation=correlation))
         return of_both_ends(*both)
 
     def balanced_accuracy(self, found: OutOfFold) -> Interval:
@@ -243,9 +233,11 @@ class Scoring:
         shares = np.bincount(found.truth, minlength=self.units.size) / right.size
         return self._between(found, self._mean(found, shares))
 
-    def _between(self, found: OutOfFold, interval: Callable[[float], Interval]) -> Interval:
+    def _between(
+        self, found: OutOfFold, interval: Callable[[float], Interval], *, falls: bool = False
+    ) -> Interval:
         """Return an interval whose ends have the luck of either end of the balanced accuracy."""
-        low, high = (interval(luck) for luck in self.lucks(found))
+        low, high = (interval(luck) for luck in self.lucks(found)[:: -1 if falls else 1])
         return replace(low, high=high.high)
 
     def _mean(self, found: OutOfFold, weights: Float64Array) -> Callable[[float], Interval]:
@@ -318,8 +310,7 @@ class Scoring:
             trials = float(mean * (1 - mean) / total)
             return intervals.proportion_interval(float(errors.mean()), trials, level=self.level)
 
-        worst, best = (interval(luck) for luck in self.lucks(found))  # errors fall with the rates
-        return replace(best, high=worst.high)
+        return self._between(found, interval, falls=True)
 
     def calibration(self, found: OutOfFold) -> Calibration | None:
         """Return intercept and slope of two classes with probabilities."""
@@ -416,9 +407,8 @@ class Scored:
         (y, p, options), found, one = known, self.out_of_fold, self.scoring.positive
         both = []
         for luck in self.scoring.lucks(found):
-            trials = self.scoring.trials(found, luck)
-            more |= {"trials": (trials[one], trials[1 - one])}
-            more |= {"correlation": self.scoring.correlation(found, luck)}
+            trials, more["correlation"] = self.scoring.worth(found, luck)
+            more["trials"] = trials[one], trials[1 - one]
             both.append(table(y, p, **options, **more))
         low, high = both
         return frame({name: (high if name.endswith("high") else low)[name] for name in low})

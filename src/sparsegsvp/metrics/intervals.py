@@ -112,14 +112,15 @@ def training_luck(accuracy: float, n_classes: int, n_folds: int, *, above: bool 
     r"""Return how much the luck with the training samples adds to the variance of a rate.
 
     In units of :math:`p (1 - p) / n`, where `accuracy` is the true balanced accuracy:
-    :math:`(\sqrt{J - 1} + 2 s) (1 - s^2) / 5`, J being the number of folds, and s the accuracy on a
-    scale where guessing is 0 and perfection 1. All folds share most of their training samples, so
-    that no spread between folds shows it. A table that misses a weak signal falls further below the
-    mean of all tables than any rises above it: where the truth lies above what a table shows, there
-    is :math:`24 s (1 - s)^3` more. Form and size were found by simulation (docs/intervals.md).
+    :math:`(\sqrt{J - 1} + 1.5 s) (1 - s^3) / 5`, J being the number of folds, and s the accuracy
+    on a scale where guessing is 0 and perfection 1. All folds share most of their training samples,
+    so that no spread between folds shows it. A table that misses a weak signal falls further below
+    the mean of all tables than any rises above it: where the truth lies above what a table shows,
+    there is :math:`24 s (1 - s)^3` more. Form and size were found by simulation
+    (docs/intervals.md).
     """
     s = max(0.0, (n_classes * accuracy - 1) / (n_classes - 1))
-    luck = (np.sqrt(n_folds - 1) + 2 * s) * (1 - s**2) / 5
+    luck = (np.sqrt(n_folds - 1) + 1.5 * s) * (1 - s**3) / 5
     return float(luck + 24 * s * (1 - s) ** 3 if above else luck)
 
 
