@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sparsegsvp import GSVPSVM, GSVPSVMCV, Panel, nested_evaluate
 from sparsegsvp.datasets import make_planted
 from sparsegsvp.evaluation import paired_difference, selected_features
+from sparsegsvp.evaluation.result import OutOfFold, Scoring
 from sparsegsvp.metrics import move_prior
 
 QUICK = {"n_repeats": 2, "n_permutations": 0, "n_pairs": 0}
@@ -389,3 +390,18 @@ def test_moved_probabilities_are_those_of_the_model(planted):
     proba = GSVPSVM(3).fit(X[train], y[train]).predict_proba(X[test])
     moved = move_prior(proba, "equal", [16 / 40, 24 / 40])
     assert np.allclose(moved, fold[["probability_case", "probability_control"]], atol=1e-6)
+
+
+def test_the_variance_of_a_mean_of_areas_knows_how_far_they_go_together() -> None:
+    """One sample counts in the areas of all classes: their mean varies less than each of them."""
+    rng, n, areas, variances = np.random.default_rng(0), 60, [], []
+    nothing, truth = np.zeros(n, dtype=int), np.arange(n) % 4
+    scoring = Scoring(np.full(4, 15.0), 3, 0.95)
+    for _ in range(400):
+        decision = rng.normal(size=(n, 4)) + np.eye(4)[truth]
+        found = OutOfFold(
+            np.arange(n), nothing, nothing, truth, decision.argmax(axis=1), decision, None
+        )
+        areas.append(found.fold_areas(4, 3)[0])
+        variances.append(scoring.area_variance(found, found.placements(4, 3), 0.0))
+    assert np.mean(variances) == pytest.approx(np.var(areas), rel=0.2)
