@@ -16,7 +16,7 @@ from sparsegsvp.metrics.intervals import (
     delong_interval,
     exact_interval,
     holm,
-    mean_variance,
+    influences,
     paired_differences,
     proportion_interval,
     rate_covariance,
@@ -53,6 +53,10 @@ def test_balanced_accuracy_of_a_cohort_covers_whatever_the_classes():
         drawn = rng.binomial(n, p, size=(150, 2))
         held = [recall_mean_interval(row.tolist(), n) for row in drawn]
         assert np.mean([i.low <= np.mean(p) <= i.high for i in held]) >= 0.95
+
+
+def mean_variance(values, units):
+    return np.sum(influences(values, units) ** 2)
 
 
 def rate_variance(rates, totals, variances=None, luck=1.0):
@@ -93,7 +97,7 @@ def test_samples_that_repeats_judge_differently_count_with_their_mean():
     steady = (samples < 5).astype(float)
     assert mean_variance(steady, samples) == pytest.approx(0.5 * 0.5 / 10)
     sure, unsure = (
-        rate_variance([0.5, 0.5], [10, 10], [mean_variance(r, samples)] * 2)
+        rate_variance([0.5, 0.5], [10, 10], np.diag([mean_variance(r, samples)] * 2))
         for r in (right, steady)
     )
     assert unsure == rate_variance([0.5, 0.5], [10, 10]) > sure

@@ -405,3 +405,21 @@ def test_the_variance_of_a_mean_of_areas_knows_how_far_they_go_together() -> Non
         areas.append(found.fold_areas(4, 3)[0])
         variances.append(scoring.area_variance(found, found.placements(4, 3), 0.0))
     assert np.mean(variances) == pytest.approx(np.var(areas), rel=0.2)
+
+
+def test_classes_that_have_patients_in_common_vary_together() -> None:
+    """Ten patients with samples of all classes: where one is hard, all of its samples are."""
+    rng, means, variances, alone = np.random.default_rng(0), [], [], []
+    truth, patient = np.tile(np.arange(3), 40), np.repeat(np.arange(10), 12)
+    scoring = Scoring(np.full(3, 10.0), 2, 0.95, patient)
+    nothing = np.zeros(120, dtype=int)
+    for _ in range(400):
+        ease = 2 * rng.random(10)[patient, None]
+        decision = rng.normal(size=(120, 3)) + ease * np.eye(3)[truth]
+        said = decision.argmax(axis=1)
+        found = OutOfFold(np.arange(120), nothing, nothing, truth, said, decision, None)
+        means.append(found.recalls(3).mean())
+        variances.append(scoring.sampling(found, said == truth).sum() / 9)
+        alone.append(np.trace(scoring.sampling(found, said == truth)) / 9)
+    assert np.mean(variances) * 10 / 9 == pytest.approx(np.var(means), rel=0.2)
+    assert np.mean(alone) < 0.7 * np.var(means)

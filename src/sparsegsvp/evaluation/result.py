@@ -152,11 +152,15 @@ class Scoring:
         """Return the independent unit of each prediction: a sample or its group."""
         return found.sample if self.groups is None else self.groups[found.sample]
 
-    def variances(self, found: OutOfFold, values: Any) -> Float64Array:
-        """Return the variance of the mean of each class, of one value a prediction."""
-        units, sides = self._units_of(found), [found.truth == j for j in range(self.units.size)]
-        numbers = np.asarray(values, dtype=np.float64)
-        return np.array([intervals.mean_variance(numbers[side], units[side]) for side in sides])
+    def sampling(self, found: OutOfFold, values: Any) -> Float64Array:
+        """Return the covariances of the means of all classes, of one value a prediction."""
+        units, numbers = self._units_of(found), np.asarray(values, dtype=np.float64)
+        sides, n_units = [found.truth == j for j in range(self.units.size)], int(units.max()) + 1
+        moved = [intervals.influences(numbers[side], units[side], n_units) for side in sides]
+        if self.groups is None:
+            return np.diag([fsum(part**2) for part in moved])
+        # classes that have groups in common vary together
+        return np.array([[fsum(a * b) for a in moved] for b in moved])
 
     def _luck(self, found: OutOfFold, truth: float, above: bool) -> float:
         """Return the luck with the training samples, if a balanced accuracy was the truth."""
@@ -174,16 +178,15 @@ class Scoring:
 
     def _covariances(self, found: OutOfFold) -> tuple[Float64Array, Float64Array, Float64Array]:
         """Return recalls that are never quite 0 or 1, and what `rate_covariance` says of them."""
-        variances = self.variances(found, found.predicted == found.truth)
-        return intervals.rate_covariance(found.recalls(self.units.size), self.units, variances)
+        sampling = self.sampling(found, found.predicted == found.truth)
+        return intervals.rate_covariance(found.recalls(self.units.size), self.units, sampling)
 
     def worth(self, found: OutOfFold, luck: float) -> tuple[list[float], float]:
         """Return how many trials each recall is worth, and how far two of them err together."""
         if self.exact:
             return self.units.tolist(), 0.0
         rates, sampling, spread = self._covariances(found)
-        covariance = sampling + luck * spread
-        own = np.diag(covariance)
+        own = np.diag(covariance := sampling + luck * spread)
         correlation = min(1.0, float(covariance[0, 1] / np.sqrt(own[0] * own[1])))
         return (rates * (1 - rates) / own).tolist(), correlation
 
@@ -217,9 +220,8 @@ class Scoring:
         k = self.units.size
         if self.exact:
             hits = [round(hit) for hit in found.recalls(k) * self.units]
-            return intervals.recall_mean_interval(
-                hits, [int(n) for n in self.units], level=self.level
-            )
+            totals = [int(n) for n in self.units]
+            return intervals.recall_mean_interval(hits, totals, level=self.level)
         mean = self._mean(found, np.full(k, 1 / k))
         return intervals.two_ends(
             mean(0.0).value, lambda truth, above: mean(self._luck(found, truth, above))
@@ -247,8 +249,7 @@ class Scoring:
         mean = float(weights @ rates)
 
         def interval(luck: float) -> Interval:
-            variance = float(weights @ (sampling + luck * spread) @ weights)
-            trials = mean * (1 - mean) / variance
+            trials = mean * (1 - mean) / float(weights @ (sampling + luck * spread) @ weights)
             return intervals.proportion_interval(value, trials, level=self.level)
 
         return interval
@@ -286,9 +287,8 @@ class Scoring:
                 count = np.unique(of_side).size
                 if count < 2:
                     return float("nan")
-                away = (values - fsum(values) / values.size) / values.size
-                sums = np.bincount(of_side, away, minlength=influence.size)
-                influence += sums * np.sqrt(count / (count - 1))
+                moved = intervals.influences(values, of_side, influence.size)
+                influence += moved * np.sqrt(count / (count - 1))
                 total += least / count**2
                 spreads.append(values.var() / count)
             spread += float(intervals.shared(np.array(spreads)).sum())
@@ -302,7 +302,7 @@ class Scoring:
             return None
         target = np.eye(self.units.size)[found.truth]
         errors, n = np.sum((found.proba - target) ** 2, axis=1) / 2, float(self.units.sum())
-        sampling = intervals.mean_variance(errors, self._units_of(found))
+        sampling = fsum(intervals.influences(errors, self._units_of(found)) ** 2)
         mean, variance = intervals.never_certain(errors.mean(), n, sampling)
 
         def interval(luck: float) -> Interval:
@@ -727,7 +727,8 @@ def difference_variance(a: OutOfFold, b: OutOfFold, scoring: Scoring, score: str
     gaps = (a.predicted == a.truth).astype(np.float64) - (b.predicted == b.truth)
     if not gaps.any():
         return 0.0
-    # a quarter of a sample is taken to differ, at the least
-    each = (n**2 * scoring.variances(a, gaps) + 0.25) / (n + 0.25) / n
+    covariance = scoring.sampling(a, gaps)
+    own = np.diag(covariance)  # a quarter of a sample is taken to differ, at the least
+    total = covariance.sum() + np.sum((n**2 * own + 0.25) / (n + 0.25) / n - own)
     spreads = np.array([gaps[a.truth == j].var() for j in range(k)]) / n
-    return float(each.sum() + luck * intervals.shared(spreads).sum()) / k**2
+    return float(total + luck * intervals.shared(spreads).sum()) / k**2

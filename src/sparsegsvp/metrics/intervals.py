@@ -138,7 +138,7 @@ def two_ends(value: float, interval_if: Callable[[float, bool], Interval]) -> In
 def rate_covariance(
     rates: ArrayLike,  # of each class, pooled over all folds and repeats
     totals: ArrayLike,  # independent samples of each class: groups, where there are groups
-    variances: ArrayLike | None = None,  # of the rates, by sampling: p (1 - p) / n unless given
+    sampling: ArrayLike | None = None,  # covariances of the rates; p (1 - p) / n unless given
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
     r"""Return rates that are never quite 0 or 1, and their covariances by sampling and by luck.
 
@@ -148,8 +148,10 @@ def rate_covariance(
     """
     p, n = (np.asarray(part, dtype=np.float64) for part in (rates, totals))
     spread = p * (1 - p) / n
-    smooth, sampling = never_certain(p, n, spread if variances is None else variances)
-    return smooth, np.diag(sampling), shared(spread)
+    covariance = np.diag(spread) if sampling is None else np.array(sampling, dtype=np.float64)
+    smooth, own = never_certain(p, n, np.diag(covariance))
+    np.fill_diagonal(covariance, own)
+    return smooth, covariance, shared(spread)
 
 
 def never_certain(means: Any, totals: Any, variances: Any) -> tuple[Any, Any]:
@@ -171,12 +173,11 @@ def shared(spreads: Float64Array) -> Float64Array:
     return np.outer(root, root) * (WITHIN_CLASS * one + (1 - one) / max(spreads.size - 1, 1))
 
 
-def mean_variance(values: Float64Array, units: IntArray) -> float:
-    """Return the variance of a mean; values of one unit (of a sample, a patient) go together."""
-    if not values.size:
-        return float("nan")
-    sums = np.bincount(units, values - fsum(values) / values.size)
-    return fsum(sums**2) / values.size**2  # whatever the order of rows
+def influences(values: Float64Array, units: IntArray, n_units: int = 0) -> Float64Array:
+    """Return how far each unit (sample or patient) moves a mean, whatever the order of rows."""
+    mean = fsum(values) / max(values.size, 1)
+    sums: Float64Array = np.bincount(units, values - mean, minlength=n_units).astype(np.float64)
+    return sums / max(values.size, 1)
 
 
 def auc_interval(
