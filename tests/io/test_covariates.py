@@ -9,6 +9,7 @@ from scipy import sparse
 
 from sparsegsvp.estimators.pipeline import Log2
 from sparsegsvp.io import InputError, make_table, read_table
+from sparsegsvp.report import role_lines
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,7 @@ def check(table, frame) -> None:
     reasons = {c.column: (c.role, c.reason) for c in table.roles}
     for name in ("age", "sex=M vs F", "stage=III vs I"):
         assert reasons[name] == ("feature", "adjusted for: in every panel")
-    lines = [line for line in table.role_lines() if line["role"] == "feature"]
+    lines = [line for line in role_lines(table) if line["role"] == "feature"]
     assert sum(line["count"] for line in lines) == 64
     assert not table.dropped
 

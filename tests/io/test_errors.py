@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sparsegsvp
+from sparsegsvp._validate import listed, one_line, quote
 from sparsegsvp.io import InputError, make_table, read_table
-from sparsegsvp.io.errors import listed, one_line, option, quote, spelled
+from sparsegsvp.io.errors import option, spelled
 
 MARKS = "\ue000\ue001\ue002"
 

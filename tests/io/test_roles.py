@@ -8,6 +8,7 @@ import pytest
 
 from sparsegsvp.io import InputError, make_table, read_table
 from sparsegsvp.io.roles import look_of, names_people, names_samples
+from sparsegsvp.report import role_lines
 
 # Genes, proteins, metabolites, probes, spectra, species, pathways: whatever they hold inside.
 MEASURED = """
@@ -130,7 +131,7 @@ def test_clinical_columns_of_a_wide_table_are_left_out(counts):
     assert table.X.shape == (40, 60) and set(table.dropped) == more.keys()
     assert table.dropped["age"] == "covariate: looks clinical"
     assert any(text.startswith("4 columns were left out") for text in table.record)
-    lines = table.role_lines()
+    lines = role_lines(table)
     assert lines[-1] == {"role": "feature", "columns": [], "count": 60, "reason": "numbers"}
     assert sum(line["count"] for line in lines) == 65
     assert {"role": "covariate", "columns": ["age", "sex"], "count": 2,

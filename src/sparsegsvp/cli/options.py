@@ -19,7 +19,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ..io.errors import InputError, option, quote, suggestion
+from .._validate import quote, suggestion
+from ..io.errors import InputError, option
 
 EVERYDAY, SAMPLES, FILE, RUN, RARE = (
     "Options", "The samples", "The file", "The run", "Rarely needed",

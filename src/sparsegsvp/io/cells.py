@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._notices import notice
-from .errors import InputError, counted, listed, option, quote
+from .._validate import counted, listed, quote
+from .errors import InputError, option
 from .roles import IS, VERSUS, WORDS, ColumnRole, Roles, identifies, look_of, made_of
 from .text import ReadOptions, looks_numeric
 

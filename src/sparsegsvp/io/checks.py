@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._notices import Notice, Severity, notice
-from .._validate import LARGEST, first_few
+from .._validate import LARGEST, counted, first_few, listed, quote, suggestion
 from .cells import BELOW_DETECTION, MISSING, as_label, column_of, spelling_key
-from .errors import InputError, counted, listed, option, quote, suggestion
+from .errors import InputError, option
 from .frame import Frame
 from .roles import REPEATS, ColumnRole, Facts, Role, Roles, identifies, look_of, role_of
 from .text import looks_numeric

@@ -10,12 +10,12 @@ import json
 import re
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from typing import Any
 
-from .._validate import close_names
+from .._validate import one_line
 
 # Private-use characters are not printable, so `one_line` takes them out of any text of a file:
 # only `option` can put them into a message.
@@ -92,42 +92,6 @@ def option(name: str, value: Any = None) -> str:
 def spelled(text: str, spell: Callable[[str, Any], str]) -> str:
     """Write the parameters that `option` marked in a text by ``spell(name, value)``."""
     return _OPTION.sub(lambda m: spell(m[1], None if m[2] is None else json.loads(m[2])), text)
-
-
-def one_line(text: object) -> str:
-    """Replace what is not printable: line breaks, control characters, the marks of `option`."""
-    return "".join(c if c.isprintable() else " " for c in str(text))
-
-
-def quote(value: object, limit: int = 40) -> str:
-    """Name a value from a file: in quotes, shortened, printable."""
-    text = one_line(value)
-    return f"'{text}'" if len(text) <= limit else f"'{text[: limit - 1]}…'"
-
-
-def listed(values: Iterable[object], shown: int = 5, limit: int = 40) -> str:
-    """Join names into ``'a', 'b' and 3 more``."""
-    items = [quote(v, limit) for v in values]
-    if len(items) > shown:
-        items[shown:] = [f"{len(items) - shown} more"]
-    return " and ".join(part for part in (", ".join(items[:-1]), *items[-1:]) if part) or "none"
-
-
-def counted(n: int, noun: str, verb: str = "is") -> str:
-    """Return ``1 value is``, or ``3 values are``; also with "was", or without a verb."""
-    several = {"is": "are", "was": "were"}
-    return (f"1 {noun} {verb}" if n == 1 else f"{n} {noun}s {several.get(verb, '')}").rstrip()
-
-
-def did_you_mean(name: str, candidates: Sequence[str]) -> str:
-    """Ask whether one of the candidates was meant; empty if none is like the name."""
-    close = close_names(name, candidates)
-    return f"did you mean {' or '.join(quote(c) for c in close)}?" if close else ""
-
-
-def suggestion(name: str, candidates: Sequence[str]) -> str:
-    """Say which of the candidates was probably meant, or what there is."""
-    return did_you_mean(name, candidates) or f"there are {listed(candidates)}"
 
 
 @contextmanager

@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from .errors import InputError, listed, naming, option
+from .._validate import listed
+from .errors import InputError, naming, option
 
 _REPLACE = f"choose another name, or replace it with {option('force', True)}"
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from .._notices import notice
-from .._validate import need
+from .._validate import listed, need, quote, suggestion
 from .cells import as_label, spelling_key
-from .errors import InputError, guarded, listed, locating, option, quote, suggestion
+from .errors import InputError, guarded, locating, option
 from .frame import Frame, Labels, collect, from_anndata, from_pandas
 from .geo import is_series_matrix, read_series_matrix
 from .text import ReadOptions, Rows, check_size, delimited, open_text, shown_name, skip_titles

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._notices import Notice
-from .._validate import first_few, need
+from .._validate import did_you_mean, first_few, listed, need, one_line, quote, suggestion
 from .cells import THOUSANDS, Codes, Column, as_label, column_of, make_numbers
-from .errors import InputError, did_you_mean, listed, one_line, option, quote, suggestion
+from .errors import InputError, option
 from .roles import ColumnRole, Roles, columns_behind, identifies, look_of, made_of
 from .text import ReadOptions, Rows, looks_numeric
 

@@ -6,7 +6,8 @@ import io
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from .errors import InputError, listed, option, quote
+from .._validate import listed, quote
+from .errors import InputError, option
 from .frame import Frame, collect
 from .text import ReadOptions, Rows, of_width, split_lines
 

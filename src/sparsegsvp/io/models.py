@@ -19,8 +19,8 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from .._validate import need
-from .errors import InputError, guarded, listed, locating
+from .._validate import listed, need
+from .errors import InputError, guarded, locating
 from .files import write_atomic
 from .text import check_size, existing_file
 

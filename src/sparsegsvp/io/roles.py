@@ -24,7 +24,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-from .errors import InputError, option, quote
+from .._validate import quote
+from .errors import InputError, option
 
 Role = Literal["target", "id", "group", "batch", "covariate", "ignored", "feature"]
 

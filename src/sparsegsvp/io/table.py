@@ -13,19 +13,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from os import PathLike
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from .._notices import Notice
+from .._validate import listed, quote
 from .cells import Codes, append_covariates, as_label, collapse_names, mark_missing
 from .checks import check, note_values
-from .errors import InputError, guarded, listed, locating, option, quote
+from .errors import InputError, guarded, locating, option
 from .formats import read_frame, read_labels, stored_matrix
 from .frame import Frame, Labels, from_anndata, from_matrix, from_pandas, pick_columns, stand_up
-from .roles import IS, LISTS, VERSUS, ColumnRole, Role, Roles, guess_positive
+from .roles import IS, LISTS, VERSUS, ColumnRole, Roles, guess_positive
 from .text import ReadOptions, existing_file, names_in, shown_name
 
 
@@ -124,20 +125,6 @@ class Table:
     def without_notice(self, code: str) -> Table:
         """Return the table without the notices of a kind: those that were seen to."""
         return replace(self, notices=tuple(n for n in self.notices if n.code != code))
-
-    def role_lines(self) -> list[dict[str, Any]]:
-        """Return role, columns, count and reason, for each role and reason that there is."""
-        grouped: dict[tuple[Role, str], list[str]] = {}
-        for column in sorted(self.roles, key=lambda column: get_args(Role).index(column.role)):
-            grouped.setdefault((column.role, column.reason), []).append(column.column)
-        counts = {key: len(names) for key, names in grouped.items()}
-        told = sum(count for (role, _), count in counts.items() if role == "feature")
-        counts |= {("feature", "numbers"): self.X.shape[1] - told}
-        return [
-            {"role": key[0], "columns": grouped.get(key, []), "count": count, "reason": key[1]}
-            for key, count in counts.items()
-            if count
-        ]
 
 
 def read_table(

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._notices import Notice
-from .._validate import need
+from .._validate import need, one_line
 from ..evaluation import Comparison, EvaluationResult, ExternalValidation
 from ..evaluation.cache import Clock
-from ..io.errors import InputError, naming, one_line
+from ..io.errors import InputError, naming
 from ..io.files import whole_folder, write_atomic
 from ..io.models import save_model
 from ..io.table import Table
