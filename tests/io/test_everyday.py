@@ -115,7 +115,7 @@ def test_in_doubt_the_option_is_named(tmp_path):
     path = write(tmp_path / "a.csv", "id,1,2,3\n1,1,2,3\n2,3,4,9\n3,5,6,7\n4,0,1,1\n")
     labels = write(tmp_path / "labels.csv", "id,class\n1,x\n2,y\n3,x\n")
     message = refusal(path, labels=labels)
-    assert "name columns ('1' and '2') as well as rows" in message
+    assert "name columns ('1' and '2') and rows" in message
     assert "say transpose=True if" in message and "transpose=False if" in message
     assert read_table(path, labels=labels, transpose=False).X.tolist() == [
         [1, 2, 3], [3, 4, 9], [5, 6, 7]

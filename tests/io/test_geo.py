@@ -111,7 +111,11 @@ def test_it_can_itself_give_the_labels(tmp_path):
         ({"numbers": {"a": [1, 2]}}, "Tissue", "line 13: 3 cells where the header has 7"),
         ({"extra": ['!Sample_status\t"x"']}, "Tissue", "'!Sample_status' has 1 values for 6"),
         ({"header": [*GSM[:5], "GSM9"]}, "Tissue", "nothing of the samples 'GSM9' of its table"),
-        ({"numbers": {"a": ["x", *"12345"], "b": range(6)}}, "Tissue", "line 13, row 'a', column"),
+        (
+            {"numbers": {"a": ["x", *"12345"], "b": range(6)}},
+            "Tissue",
+            "a.txt, column 'GSM1', row 'a': 'x' is not",
+        ),
     ],
 )
 def test_refusals(tmp_path, content, target, expected):

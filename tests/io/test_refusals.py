@@ -124,12 +124,12 @@ CASES = {
     "text among the samples": (
         "gene,what,s1,s2\nA,one,1,2\nB,two,3,4\nC,three,5,6\n",
         {"transpose": True},
-        "line 2, row 'A', column 'what': 'one' is not a number; correct it, leave the cell empty",
+        "column 'what', row 'A': 'one' is not a number; correct it, leave the cell empty",
     ),
     "repeated gene": (
         "gene,s1,s2\nA,1,2\nB,3,4\nA,5,6\n",
         {"transpose": True},
-        "row name 'A' appears 2 times (lines 2, 4)",
+        "row name 'A' appears 2 times (rows 1, 3)",
     ),
     "zero bytes": (b"\x00\x01\x02\x03" * 100, {}, "this is not a text table"),
     "control characters": (

@@ -380,7 +380,7 @@ def _table_of(
         parts: Any = {name: names_in(getattr(roles, name), known) for name in LISTS}
         roles = replace(roles, target=frame.labels.target or roles.target, **parts)
         frame, roles = stand_up(frame, roles, options)
-        first = frame.names[0] if frame.names and frame.place != "column" else ""
+        first = frame.names[0] if frame.names and frame.column == "column" else ""
         pick_columns(frame, roles, options)
         digest = digest or _digest_of(frame)
         mark_missing(frame, codes)
