@@ -51,8 +51,8 @@ def test_two_spellings():
         (
             "age,sex,class\n1,F,x\n2,M,y\n3,F,x\n4,M,y\n",
             {"target": "class"},
-            "leave it out with drop=['sex'], have",
-            "leave it out with --drop sex, have",
+            "leave text out with drop=['sex'], have",
+            "leave text out with --drop sex, have",
         ),
         (
             "a,class\n1,x\n2,y\n",

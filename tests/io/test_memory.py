@@ -242,7 +242,7 @@ LAZY = type("Lazy", (), {"__dask_graph__": None})()
         (
             FRAME,
             {"target": "class"},
-            "column 'sex' holds text ('F' on row 1); leave it out with drop=['sex'], have",
+            "column 'sex' holds text ('F' on row 1); leave text out with drop=['sex'], have",
         ),
         (FRAME, {"target": "class", "y": [1, 2, 1, 2]}, "target and y are both given"),
         (FRAME, {"y": [1, 2], "drop": ["sex", "class"]}, "y has 2 values for 4 samples"),

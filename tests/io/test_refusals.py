@@ -57,7 +57,7 @@ CASES = {
     "categorical": (
         "age,sex,class\n1,F,x\n2,M,y\n3,F,x\n4,M,y\n",
         {"target": "class"},
-        "column 'sex' holds text ('F' on line 2); leave it out with drop=['sex'], have it in every",
+        "column 'sex' holds text ('F' on line 2); leave text out with drop=['sex'], have it in",
     ),
     "several categorical": (
         "age,sex,site,class\n1,F,A,x\n2,M,B,y\n3,F,A,x\n4,M,A,y\n",
@@ -107,7 +107,7 @@ CASES = {
     "no group for one": (
         "a,b,class,g\n1,2,x,1\n3,4,y,\n",
         {"target": "class", "group": "g"},
-        "line 3: a sample has no group",
+        "line 3: a sample has no value in group",
     ),
     "unnamed column": ("a,,class\n1,2,x\n3,4,y\n", {"target": "class"}, "column 2 has no name but"),
     "no header": ("1,2,0\n3,4,1\n", {"target": "class"}, "the first line holds only numbers"),

@@ -159,9 +159,9 @@ def test_the_word_of_the_caller_wins(tmp_path):
         assert asked.feature_names == ("age", "GENE3")
         dropped = make_table(data, target="type", drop=["age"])
         assert dropped.dropped["age"] == "asked for"
-    with pytest.raises(InputError, match=r"column 'sex' \(keep\) holds text .*code it as numbers"):
+    with pytest.raises(InputError, match=r"of numbers 'sex' \(keep\).*code text as numbers"):
         make_table(frame, target="type", keep=["sex"])
-    with pytest.raises(InputError, match=r"no column 'agee' \(keep\); did you mean 'age'"):
+    with pytest.raises(InputError, match=r"numbers 'agee' \(keep\); did you mean 'age'"):
         make_table(frame, target="type", keep=["agee"])
     with pytest.raises(InputError, match="'age' is given as drop and as keep"):
         make_table(frame, target="type", drop=["age"], keep=["age"])
@@ -478,12 +478,12 @@ def test_text_in_a_small_table_is_refused_with_what_it_may_be_for(tmp_path):
     with pytest.raises(InputError) as caught:
         make_table(frame, target="type")
     assert str(caught.value).endswith(
-        "columns 'arm' and 'city' hold text ('a0' on row 1); leave them out with drop=['arm', "
-        "'city'], have them in every panel with adjust=['arm', 'city'], or code them as numbers"
+        "columns 'arm' and 'city' hold text ('a0' on row 1); leave text out with drop=['arm', "
+        "'city'], have it in every panel with adjust=['arm', 'city'], or code it as numbers"
     )
     with pytest.raises(InputError) as caught:
         make_table(frame.drop(columns="city"), target="type")
-    assert "column 'arm' holds text ('a0' on row 1); leave it out with drop" in str(caught.value)
+    assert "column 'arm' holds text ('a0' on row 1); leave text out with drop" in str(caught.value)
     for name in ("sample", "donor"):
         again = frame.drop(columns="city").rename(columns={"arm": name})
         with pytest.raises(InputError, match=f"group='{name}' keeps the samples of each together"):

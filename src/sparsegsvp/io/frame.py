@@ -416,7 +416,7 @@ def pick_columns(frame: Frame, roles: Roles, options: ReadOptions) -> None:
         what = f"column {quote(labels.target)} is in the table and in {one_line(labels.source)}"
         remedy = f"leave {option('labels')} out, or use {option('drop', [labels.target])}"
         raise InputError(what, remedy=remedy)
-    remedy = f", or make them one with {option('collapse', 'mean')}, 'max' or 'first'"
+    remedy = f", or make them one with {option('collapse', 'mean')} or 'max'"
     others = {*header}.difference(roles.named().values()) if roles.collapse else roles.drop
     frame.refuse_duplicates(others, remedy)
     taken = _name_samples(frame, roles)

@@ -183,9 +183,9 @@ def read_table(
     na : str, sequence of str or None, default=None
         Codes for missing values besides the usual (NA, n.a., null, ?, ND, <LOD and the like),
         such as "n.m." or -999; a text with commas has several.
-    collapse : {"mean", "max", "first"} or None, default=None
-        Make one feature of those that share a name: their mean, the one with the largest mean
-        in this file, or the first. None refuses them.
+    collapse : {"mean", "max"} or None, default=None
+        Make one feature of those that share a name: their mean, or the one with the largest mean
+        in this file. None refuses them.
     layer, sheet : str or None, default=None
         A layer of an AnnData file instead of its X; a sheet instead of the first not hidden.
     separator, decimal, thousands, encoding : str or None, default=None
