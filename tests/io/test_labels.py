@@ -64,7 +64,10 @@ def test_anndata_matches_by_obs_names(tmp_path, sheet, write_sheet):
     [
         ({"on": "sampl"}, "labels.csv: there is no column 'sampl' (on); did you mean 'sample'?"),
         ({"target": "x"}, "labels.csv: there is no column 'x' (target)"),
-        ({}, "labels.csv: it has the columns 'diagnosis' and 'site' besides 'sample'"),
+        (
+            {},
+            "labels.csv: say which column holds the labels: target; there are 'diagnosis'",
+        ),
         (
             {"target": "diagnosis", "id": None},
             "the table has none, the labels 's3' and 's1'; name the column of identifiers",

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sparsegsvp.io import InputError, make_table, read_table
-from sparsegsvp.io.roles import look_of, names_people, names_samples
+from sparsegsvp.io.roles import PEOPLE, SAMPLES, identifies, look_of
 from sparsegsvp.report import role_lines
 
 # Genes, proteins, metabolites, probes, spectra, species, pathways: whatever they hold inside.
@@ -50,7 +50,7 @@ def test_what_is_measured_looks_like_nothing(name):
     look = look_of(name)
     # one unknown word is not enough: then the values must differ, too
     assert look is None or not look.plain
-    assert not names_samples(name) and not names_people(name)
+    assert not identifies(name)
 
 
 @pytest.mark.parametrize(
@@ -91,13 +91,13 @@ def test_what_is_not_measured_is_recognised(name, role):
     ],
 )
 def test_names_of_identifiers(name):
-    assert names_samples(name)
+    assert identifies(name, SAMPLES)
 
 
 @pytest.mark.parametrize("name", ["patient", "PatientID", "subject_no", "donor", "Mouse", "family"])
 def test_names_of_people(name):
-    assert names_people(name)
-    assert not names_people("sample_id")
+    assert identifies(name, PEOPLE)
+    assert not identifies("sample_id", PEOPLE)
 
 
 # --- tables ------------------------------------------------------------------------------

@@ -159,14 +159,14 @@ def _assign_roles(frame: Frame, roles: Roles, target: str | None, first: str) ->
     # nine in ten are alike, and four for each that looks clinical or technical
     wide = len(others) > _MANY and len(others) >= 4 * len(looks) and max(share, 1 - share) >= 0.9
     columns = [
-        Facts(name, cells, first=name == first, look=look_of(name))
+        Facts(name, cells, look_of(name), first=name == first)
         for name, cells in frame.texts.items()
     ]
     named = {i for i, name in enumerate(names) if identifies(name) and name not in keep}
     for i in sorted({*looks, *(i for i in named if whole[i])}):
         cells = [as_label(cell) for cell in frame.cells(i)]  # as they are written
         entire = bool(whole[i]) and (i in looks or None not in cells)
-        columns.append(Facts(names[i], cells, text=False, whole=entire, look=looks.get(i)))
+        columns.append(Facts(names[i], cells, looks.get(i), text=False, whole=entire))
     for c in columns:
         c.role, c.reason = role_of(c, wide, share <= 0.5, "id" not in frame.text)
         if c.role == "id":

@@ -65,16 +65,15 @@ def read_labels(file: Path, on: str | None, target: str | None, options: ReadOpt
         names = list(columns)
         on = names[0] if on is None else on
         others = [name for name in names if name != on]
-        if target is None and len(others) != 1 and on in names:
-            what = f"it has the columns {listed(others)} besides {quote(on)}"
-            remedy = f"say which holds the labels with {option('target')}"
-            raise InputError(what, remedy=remedy)
-        target = others[0] if target is None else target
+        if target is None and len(others) == 1:
+            target = others[0]
         for name, role in ((on, "on"), (target, "target")):
-            if name not in columns:
+            if name not in names:
                 what = f"there is no column {quote(name)} ({option(role)})"
-                raise InputError(what, remedy=suggestion(name, names))
-        labels = [codes.label(cell) for cell in columns[target]]
+                if name is None:
+                    what = f"say which column holds the labels: {option(role)}"
+                raise InputError(what, remedy=suggestion(name or "", others))
+        labels = [codes.label(cell) for cell in columns[str(target)]]
         rows: dict[str, int] = {}
         for row, key in enumerate(map(as_label, columns[on])):
             label, other = labels[row], labels[rows.setdefault(key or "", row)]
@@ -108,11 +107,10 @@ def _read_excel(path: Path, options: ReadOptions, verbatim: Collection[str] | No
         raise InputError(what, remedy=remedy) from error
     pages = [s for s in book.sheets_metadata if s.typ == calamine.SheetTypeEnum.WorkSheet]
     visible = [s.name for s in pages if s.visible == calamine.SheetVisibleEnum.Visible]
-    shown = visible or [s.name for s in pages]
-    if options.sheet not in (None, *(s.name for s in pages)) or not shown:
-        what = f"there is no sheet {quote(options.sheet)}" if shown else "it has no sheet"
-        raise InputError(what, remedy=suggestion(options.sheet or "", shown))
+    shown = visible or [s.name for s in pages] or [""]
     name, others = options.sheet or shown[0], [] if options.sheet else shown[1:]
+    if name not in (s.name for s in pages):
+        raise InputError(f"there is no sheet {quote(name)}", remedy=suggestion(name, shown))
     try:
         with book:
             cells = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
@@ -132,8 +130,7 @@ def _read_excel(path: Path, options: ReadOptions, verbatim: Collection[str] | No
         return collect(rows, options, verbatim)
     except InputError as error:
         if others:  # the first may be a title page
-            ways = " or ".join(option("sheet", other) for other in others[:3])
-            error.remedy += f"; or read another sheet: {ways}"
+            error.remedy += f"; or read another sheet: {option('sheet', others[0])}"
         raise
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import gzip
 import io
@@ -17,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from .._notices import Notice, notice
 from .._validate import did_you_mean, one_line, quote
@@ -49,15 +48,16 @@ class ReadOptions:
         # a shell passes \t on as two characters
         separator = {"\\t": "\t", "tab": "\t"}.get(self.separator or "", self.separator)
         object.__setattr__(self, "separator", separator)
-        name, remedy = "", "give a point or a comma"
-        if separator is not None and (len(separator) != 1 or separator in '"\r\n\0'):
-            name, remedy = "separator", "give one character, such as ; or |, or write tab"
-        elif self.decimal not in (None, ".", ","):
-            name = "decimal"
-        elif self.thousands is not None and self.thousands not in {*".,' "} - {self.decimal}:
-            name, remedy = "thousands", f"{remedy}, an apostrophe or a blank; not the decimal mark"
-        if name:
-            raise InputError(f"{option(name)} is {quote(getattr(self, name))}", remedy=remedy)
+        wrong = {
+            "separator": len(separator or ";") != 1 or (separator or ";") in '"\r\n\0',
+            "decimal": self.decimal not in (None, ".", ","),
+            "thousands": self.thousands not in {None, *".,' "} - {self.decimal or ""},
+        }
+        for name in [name for name in wrong if wrong[name]]:
+            what = f"{option(name)} is {quote(getattr(self, name))}"
+            remedy = "give one character: any between cells (or write tab), a point or a comma "
+            remedy += "before decimals, another, an apostrophe or a blank between thousands"
+            raise InputError(what, remedy=remedy)
 
 
 @dataclass
@@ -79,19 +79,16 @@ def shown_name(path: str | os.PathLike[str]) -> str:
 def existing_file(path: str | os.PathLike[str]) -> Path:
     """Return the path of a file with something in it."""
     file, remedy = Path(path), "check the path"
-    try:
-        if file.is_dir():
-            what, remedy = "this is a folder", "name the file in it"
-        elif file.stat().st_size:
-            return file
-        else:
-            what = "the file is empty"
-    except (FileNotFoundError, NotADirectoryError, ValueError):
+    if os.path.isdir(file):
+        what, remedy = "this is a folder", "name the file in it"
+    elif not os.path.exists(file):
         what, folder = "there is no such file", file.parent
-        there = sorted(p.name for p in folder.iterdir() if p.is_file()) if folder.is_dir() else []
+        there = next(os.walk(folder), ("", [], []))[2] if os.path.isdir(folder) else []
         remedy = did_you_mean(file.name, there) or remedy
-    except OSError as error:
-        what = f"it cannot be opened ({error.strerror})"
+    elif os.path.getsize(file):
+        return file
+    else:
+        what = "the file is empty"
     raise InputError(what, where=str(file), remedy=remedy)
 
 
@@ -103,44 +100,37 @@ def open_text(path: Path, encoding: str | None) -> Iterator[tuple[io.TextIOWrapp
         file.seek(0)
         raw: Any = gzip.GzipFile(fileobj=file) if compressed else file
         try:
-            encoding = _find_encoding(raw, encoding, path)
-            raw.seek(0)
-            text = io.TextIOWrapper(raw, encoding=encoding, newline="")
-            yield text, "gzipped " if compressed else ""
+            yield _decoded(raw, encoding, path), "gzipped " if compressed else ""
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             what = f"the gzip data are damaged or cut short ({error})"
             raise InputError(what, remedy="copy or download the file again") from error
 
 
-def _find_encoding(raw: BinaryIO, given: str | None, path: Path) -> str:
-    """Return the first encoding that reads all of a file."""
-    head = raw.read(4096)
+def _decoded(raw: Any, given: str | None, path: Path) -> io.TextIOWrapper:
+    """Return a text in the first encoding that reads all of a file."""
+    head = raw.read(4)
     sure = given or next((name for mark, name in _MARKED.items() if head.startswith(mark)), None)
     # five bytes mean nothing in Windows' Western encoding; Latin-1 takes any
     for encoding in (sure,) if sure else ("utf-8", "cp1252", "latin-1"):
         raw.seek(0)
         try:
-            io.TextIOWrapper(io.BytesIO(), encoding)  # refuses codecs that are not of text
-            if any("\0" in text for text in codecs.iterdecode(_blocks(raw, path), encoding)):
-                what = "this is not a text table (it holds zero bytes)"
-                remedy = "give the file the extension of its format, such as .xlsx, or name "
-                raise InputError(what, remedy=remedy + option("encoding", "utf-16-le"))
-            return encoding
-        except (LookupError, TypeError):
-            what = f"there is no encoding called {quote(encoding)}"
+            text = io.TextIOWrapper(raw, encoding, newline="")
+        except LookupError:  # or a codec that is not of text
             remedy = "use utf-8, utf-16, latin-1 or another name that Python knows"
-            raise InputError(what, remedy=remedy) from None
+            raise InputError(f"there is no encoding called {quote(sure)}", remedy=remedy) from None
+        try:
+            while block := text.read(_BLOCK):
+                check_size(raw.tell() if isinstance(raw, gzip.GzipFile) else 0, path)
+                if "\0" in block:
+                    what = "this is not a text table (it holds zero bytes)"
+                    remedy = "give the file the extension of its format, such as .xlsx, or name "
+                    raise InputError(what, remedy=remedy + option("encoding", "utf-16-le"))
+            text.seek(0)
+            return text
         except UnicodeError as error:
+            text.detach()
             what = f"the file is not {encoding} ({getattr(error, 'reason', one_line(error))})"
     raise InputError(what, remedy="leave the encoding out to have it found, or save it as UTF-8")
-
-
-def _blocks(raw: BinaryIO, path: Path) -> Iterator[bytes]:
-    """Yield the rest of a file in pieces, as far as it may unpack."""
-    for block in iter(lambda: raw.read(_BLOCK), b""):
-        if isinstance(raw, gzip.GzipFile):
-            check_size(raw.tell(), path)
-        yield block
 
 
 def memory_size() -> int:
@@ -172,38 +162,27 @@ def split_lines(lines: Iterable[str], separator: str) -> Iterator[tuple[int, lis
 
     reader = csv.reader(fed(), delimiter=separator, strict=True, skipinitialspace=blank)
     while True:
-        start, error = reader.line_num + 1, ""
+        start, why = reader.line_num + 1, ""
         try:
             cells = next(reader, None)
-        except csv.Error as caught:
-            cells, error = [], str(caught)
+        except csv.Error as error:
+            cells, why = [], str(error)
         if cells is None:
             return
         # a cell of several lines that would be a row each
-        several = reader.line_num > start
         width = max(1, len(cells) - 1)
-        breaks = several and any({"\n", "\r"} & {*c} for c in cells if c.count(separator) >= width)
-        if error or breaks:
-            raise _unreadable(first, separator, start, reader.line_num, error)
+        long = [c for c in cells if c.count(separator) >= width] if reader.line_num > start else []
+        if why or any({"\n", "\r"} & {*cell} for cell in long):
+            head = first.rpartition('"')[0][: csv.field_size_limit()]
+            column = max(1, len(next(csv.reader([head], delimiter=separator), [])))
+            what = 'a quotation mark (") is opened and not closed where its cell ends '
+            what += f"({why or f'it goes on to line {reader.line_num}'})"
+            remedy = 'close it or remove it; one within a cell is written twice ("")'
+            raise InputError(what, where=f"line {start}, cell {column}", remedy=remedy)
         if blank and cells and not cells[-1]:
             cells.pop()
         if any(cells):
             yield start, cells
-
-
-def _unreadable(line: str, separator: str, start: int, end: int, error: str) -> InputError:
-    """Say where a quotation mark opens that is not closed where a cell ends."""
-    head = line.rpartition('"')[0][: csv.field_size_limit()]
-    column = max(1, len(next(csv.reader([head], delimiter=separator), [])))
-    what = f'a quotation mark (") is opened and not closed before line {end} ends'
-    remedy = "close it or remove it; the lines up to there would be one cell"
-    if end == start and "expected after" in error:
-        what = "text follows a closing quotation mark"
-        remedy = 'write a quotation mark within a cell twice (""), or remove it'
-    elif end == start and "limit" in error:
-        what = f"a cell cannot be read ({error})"
-        remedy = "close its quotation mark, or name another separator"
-    return InputError(what, where=f"line {start}, cell {column}", remedy=remedy)
 
 
 def _find_separator(lines: list[str]) -> str:
@@ -220,11 +199,11 @@ def _find_separator(lines: list[str]) -> str:
             refused = error
         titles = next((i for i, width in enumerate(widths[:-2]) if width > 1), len(widths[2:]))
         header, *body = widths[titles:] or [0]
-        if max(header, *body, 0) > 1:
+        if (widest := max(header, *body, 0)) > 1:
             more = {width - header for width in body}
             fits = len(more) <= 1 and more <= {0, 1}
             sure = fits and separator != " "
-            ranks[separator] = (fits, header > 1, sure, more <= {0}, -titles, max(header, *body, 0))
+            ranks[separator] = (fits, header > 1, sure, more <= {0}, -titles, widest)
     if not ranks:
         raise refused
     return max(ranks, key=lambda s: ranks[s])
