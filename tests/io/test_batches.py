@@ -105,7 +105,7 @@ def test_what_cannot_be_a_batch_is_refused_in_one_line(frame, options, said):
 
 def test_a_file_takes_no_values(tmp_path, frame):
     frame.to_csv(tmp_path / "a.csv", index=False)
-    with pytest.raises(InputError, match="a file holds its own labels and names; leave batch out"):
+    with pytest.raises(InputError, match="a file has no use for batch; leave that out"):
         make_table(tmp_path / "a.csv", target="class", batch={"plate": PLATES})
 
 

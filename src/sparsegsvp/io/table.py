@@ -90,8 +90,7 @@ class Table:
     @property
     def covariate_columns(self) -> list[int]:
         """The numbers of the features that are adjusted for."""
-        names = {name for made in self.covariates.values() for name in made}
-        return [j for j, name in enumerate(self.feature_names) if name in names]
+        return [self.feature_names.index(n) for made in self.covariates.values() for n in made]
 
     def class_counts(self) -> dict[str, int]:
         """Count the samples of each class, classes in the order scikit-learn gives them."""
@@ -106,8 +105,7 @@ class Table:
     def labels(self) -> NDArray[np.str_]:
         """The labels as a NumPy array of text; `InputError` if there are none."""
         if self.y is None:
-            remedy = f"name them: {option('target')}"
-            raise InputError("there are no labels", where=self.source, remedy=remedy)
+            raise InputError("there are no labels", self.source, f"name them: {option('target')}")
         return np.array([str(label) for label in self.y])
 
     @property
@@ -279,29 +277,25 @@ def make_table(
     if unknown := options.keys() - inspect.signature(read_table).parameters:
         raise TypeError(f"make_table has no parameter {', '.join(sorted(unknown))}")
     options = {n: v for n, v in options.items() if v is not None and v != ()}
-    apart = dict(batch) if isinstance(batch, Mapping) else {}
+    apart = batch if isinstance(batch, Mapping) else {}
     options |= {"batch": batch} if len(batch) and not apart else {}
-    arrays = {"target": ("y", y), "id": ("ids", ids), "group": ("groups", groups)}
-    arrays |= {f"batch:{name}": ("batch", values) for name, values in apart.items()}
-    arrays = {role: pair for role, pair in arrays.items() if pair[1] is not None}
-    of_memory = [name for name, _ in arrays.values()]
-    of_memory += ["feature_names"] * (feature_names is not None) + ["source"] * bool(source)
-    if isinstance(data, Table):
-        _refuse([*of_memory, *options], "a Table is taken as it is")
-        return data
-    if isinstance(data, str | PathLike):
-        with locating(str(data)):
-            _refuse(of_memory, "a file holds its own labels and names")
-        return read_table(data, **options)
-    kind = _kind_of(data)
-    source = source or kind
+    beside = {"target": ("y", y), "id": ("ids", ids), "group": ("groups", groups)}
+    beside |= {f"batch:{name}": ("batch", values) for name, values in apart.items()}
+    beside = {role: pair for role, pair in beside.items() if pair[1] is not None}
+    of_memory = {name for name, _ in beside.values()} | ({"source"} if source else set())
+    of_memory |= {"feature_names"} if feature_names is not None else set()
+    kind, given = _kind_of(data), of_memory | options.keys()
+    source = str(data) if kind == "file" else source or kind
     with locating(source):
-        _refuse([n for n in options if n in _OF_FILES], "the data are in memory")
-        for role, (name, _) in arrays.items():
-            _refuse([role] if role in options else [], f"{role} and {name} are both given")
+        unfit = _OF_FILES | {"layer" if kind == "matrix" else "feature_names"}
+        unfit |= {"layer"} if kind == "data frame" else set()
+        if wrong := sorted({"Table": given, "file": of_memory}.get(kind, unfit & given)):
+            what = f"a {kind} has no use for {', '.join(map(option, wrong))}"
+            raise InputError(what, remedy="leave that out")
+    if kind in ("Table", "file"):
+        return read_table(data, **options) if kind == "file" else data
+    with locating(source):
         roles, reading = requested(options)
-        if reading.layer is not None and kind != "AnnData":
-            raise InputError(f"{option('layer')} is for AnnData")
         if kind == "AnnData":
             matrices = {"layers": data.layers} | ({} if data.X is None else {"X": data.X})
             X = stored_matrix(matrices, reading.layer)
@@ -309,7 +303,6 @@ def make_table(
             X = X[:] if data.isbacked else X
             frame = from_anndata(X, data.obs, list(data.var_names), reading.layer)
         elif kind == "data frame":
-            _refuse(["feature_names"] * (feature_names is not None), "the columns have names")
             # of polars
             frame = from_pandas(data.to_pandas() if hasattr(data, "to_pandas") else data)
         else:
@@ -319,43 +312,42 @@ def make_table(
             if y is None:
                 raise InputError("there are no labels", remedy=f"give them as {option('y')}")
             frame = from_matrix(data, feature_names)
-        for role, (name, values) in arrays.items():
+        for role, (name, values) in beside.items():
             cells = values.to_list() if hasattr(values, "to_list") else np.asarray(values).tolist()
-            if not isinstance(cells, list) or any(isinstance(cell, list) for cell in cells):
-                raise InputError(f"{option(name)} must be one-dimensional")
-            if len(cells) != len(frame):
+            what = f"{option(role)} and {option(name)} are both given" if role in options else ""
+            if np.ndim(values) != 1:
+                what = f"{option(name)} must be one-dimensional"
+            elif len(cells) != len(frame):
                 what = f"{option(name)} has {len(cells)} values for {len(frame)} samples"
-                raise InputError(what, remedy="give one for each row")
+            if what:
+                raise InputError(what, remedy="give one value for each row")
             frame.text[role] = reading.codes.column(role, cells)
     target = str(getattr(y, "name", None) or "y") if y is not None else roles.target
     return _table_of(frame, roles, reading, source, as_label(options.get("positive")), target)
 
 
-_OF_FILES = ("labels", "on", "transpose", "sheet", "separator", "encoding")
-
-
-def _refuse(names: Sequence[str], why: str) -> None:
-    """Refuse parameters that data of this kind cannot have."""
-    if names:
-        raise InputError(why, remedy=f"leave {', '.join(map(option, names))} out")
+_OF_FILES = {"labels", "on", "transpose", "sheet", "separator", "encoding"}
 
 
 def _kind_of(data: Any) -> str:
-    """Return what messages call data in memory; refuse what is not there yet."""
+    """Return what messages call what holds data; refuse what is not there yet."""
     if hasattr(data, "__dask_graph__") or type(data).__name__ == "LazyFrame":
         raise InputError("the data are not in memory yet", remedy="compute or collect them")
     # by name: whoever has such data has imported the package, others need not have it
     packages = {cls.__module__.partition(".")[0] for cls in type(data).__mro__}
-    if "anndata" in packages and hasattr(data, "obs"):
-        return "AnnData"
-    if packages & {"pandas", "polars"} and hasattr(data, "columns"):
-        return "data frame"
-    return "sparse matrix" if sparse.issparse(data) else "array"
+    kinds = {
+        "Table": isinstance(data, Table),
+        "file": isinstance(data, str | PathLike),
+        "AnnData": "anndata" in packages and hasattr(data, "obs"),
+        "data frame": bool(packages & {"pandas", "polars"}) and hasattr(data, "columns"),
+    }
+    return next((kind for kind, fits in kinds.items() if fits), "matrix")
 
 
 def requested(given: Mapping[str, Any]) -> tuple[Roles, ReadOptions]:
     """Return the roles and how to read, of all parameters; several columns may be one name."""
-    roles = {f.name: given[f.name] for f in fields(Roles) if given.get(f.name) is not None}
+    given = {name: value for name, value in given.items() if value is not None}
+    roles = {f.name: given[f.name] for f in fields(Roles) if f.name in given}
     for name in LISTS:
         names = roles.get(name, ())
         names = (names,) if isinstance(names, str) else names
@@ -365,7 +357,7 @@ def requested(given: Mapping[str, Any]) -> tuple[Roles, ReadOptions]:
             raise InputError(what, remedy=f"name columns{more}")
         roles[name] = tuple(dict.fromkeys(names))
     roles |= {"features": tuple(roles["features"])} if "features" in roles else {}
-    reading = {f.name: given[f.name] for f in fields(ReadOptions) if given.get(f.name) is not None}
+    reading = {f.name: given[f.name] for f in fields(ReadOptions) if f.name in given}
     return Roles(**roles), ReadOptions(codes=Codes(given.get("na")), **reading)
 
 
@@ -389,20 +381,19 @@ def _table_of(
         positive = check(frame, roles, target, positive, first)
         covariates = append_covariates(frame, roles, codes)
         n_missing = note_values(frame)
-        X = frame.X if sparse.issparse(frame.X) else np.ascontiguousarray(frame.X)
-        given = {
-            role: np.array([cell or "" for cell in cells], dtype=object)
-            for role, cells in frame.text.items()
-        }
-        table = Table(
-            X, tuple(frame.names), given.get("target"), given.get("id"), given.get("group"), target,
-            positive, source, digest, (), tuple(frame.notices), frame.dropped, n_missing,
-            tuple(frame.roles), {r[6:]: v for r, v in given.items() if r.startswith("batch:")},
-            covariates,
-        )  # fmt: skip
+    X = frame.X if sparse.issparse(frame.X) else np.ascontiguousarray(frame.X)
+    given = {
+        role: np.array([cell or "" for cell in cells], dtype=object)
+        for role, cells in frame.text.items()
+    }
+    batches = {role[6:]: cells for role, cells in given.items() if role.startswith("batch:")}
+    table = Table(
+        X, tuple(frame.names), given.get("target"), given.get("id"), given.get("group"), target,
+        positive, source, digest, (), tuple(frame.notices), frame.dropped, n_missing,
+        tuple(frame.roles), batches, covariates,
+    )  # fmt: skip
     record = [f"read {X.shape[0]} samples and {X.shape[1]} features from {source} ({frame.kind})"]
-    if table.y is not None:
-        counts = table.class_counts()
+    if counts := table.class_counts():
         listing = ", ".join(f"{quote(label)} {k}" for label, k in counts.items())
         if len(counts) == 2:
             listing += f"; the class of interest is {quote(table.positive_class)}"
