@@ -1,7 +1,6 @@
 """Cells: the one parser that makes numbers, labels and missing values of them, for all columns.
 
-Text is a number with a decimal point or, if the table shows it, with decimal commas. What may be
-read in two ways is refused with both: 1.042 beside 783 may be 1042, and 1,234 may be 1.234.
+What may be read in two ways is refused with both: 1.042 beside 783 may be 1042, and 1,234 1.234.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Checks of a table in the making: what is refused, left out, or looks odd.
-
-`check` leaves out in place what cannot serve.
-"""
+"""Checks of a table in the making: what is refused, left out in place, or looks odd."""
 
 from __future__ import annotations
 
@@ -209,8 +206,8 @@ def _notice_roles(frame: Frame, columns: list[Facts]) -> Iterator[Notice]:
             yield _notice("batch column", c.name)
     plain = {c.name: c.look for c in columns if c.role == "feature" and c.look and c.reason}
     if plain:
-        serious = any(kind.role == "ignored" for kind in plain.values())
-        severity: Severity = "caution" if serious else "note"
+        ignored = any(look.role == "ignored" for look in plain.values())
+        severity: Severity = "caution" if ignored else "note"
         words = " or ".join(dict.fromkeys(kind.words for kind in plain.values()))
         yield _notice("roles", *plain, severity=severity, words=words)
 

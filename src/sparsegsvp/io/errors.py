@@ -1,8 +1,4 @@
-"""`InputError`, the words its messages are made of, and `guarded`, which libraries read behind.
-
-A message names parameters by `option`, which marks them with private-use characters: Python
-users read the parameter's name, and the command line spells the same message with its flags.
-"""
+"""`InputError`, whose parameters the command line spells as flags, and `guarded` for libraries."""
 
 from __future__ import annotations
 
@@ -17,8 +13,8 @@ from typing import Any
 
 from .._validate import one_line
 
-# Private-use characters are not printable, so `one_line` takes them out of any text of a file:
-# only `option` can put them into a message.
+# Private-use characters mark parameters. They are not printable, so `one_line` takes them out of
+# any text of a file: only `option` can put them into a message.
 _OPEN, _BETWEEN, _CLOSE = "\ue000", "\ue001", "\ue002"
 _OPTION = re.compile(f"{_OPEN}([a-z][a-z0-9_]*)(?:{_BETWEEN}([^{_OPEN}-{_CLOSE}]*))?{_CLOSE}")
 _LONGEST = 300  # characters of a value that a message proposes
@@ -37,12 +33,8 @@ class InputError(ValueError):
     Examples
     --------
     >>> from sparsegsvp.io import InputError
-    >>> from sparsegsvp.io.errors import option
-    >>> error = InputError("no column 'Class'", "a.csv", f"try {option('target', 'class')}")
-    >>> print(error)
-    a.csv: no column 'Class'; try target='class'
-    >>> print(error.spelled(lambda name, value: f"--{name} {value}"))
-    a.csv: no column 'Class'; try --target class
+    >>> print(InputError("no column 'Class'", "a.csv", "try 'class'"))
+    a.csv: no column 'Class'; try 'class'
     """
 
     def __init__(self, what: str, where: str = "", remedy: str = "") -> None:

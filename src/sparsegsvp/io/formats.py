@@ -1,8 +1,7 @@
 """The file formats that are read, and `FORMATS`, the list of them.
 
-To add a format, write a function here that reads a file into a `Frame` (`collect` makes one of rows
-of cells), and add a line to `FORMATS`. Libraries read; what is checked before are sizes and that
-nothing leads into another file.
+To add one, write a function that reads a file into a `Frame` (`collect` makes one of rows of cells)
+and add it to the list. Libraries read, once sizes are checked and no link leads into another file.
 """
 
 from __future__ import annotations
@@ -42,10 +41,9 @@ def read_frame(file: Path, options: ReadOptions, verbatim: Collection[str] | Non
     suffixes = [s.lower() for s in file.suffixes if s.lower() != ".gz"] or [""]
     form = next((form for form in FORMATS if suffixes[-1] in form.suffixes), None)
     if form is None:
-        names = [form.name for form in FORMATS]
         what = f"files of type {quote(suffixes[-1])} are not read"
-        remedy = f"{', '.join(names[:-1])} and {names[-1]} are read, by the file's extension"
-        raise InputError(what if suffixes[-1] else "it has no extension", remedy=remedy)
+        remedy = f"{', '.join(f.name for f in FORMATS)} are read, by the file's extension"
+        raise InputError(what, remedy=remedy)
     if options.layer is not None and form.read is not _read_h5ad:
         raise InputError(f"{option('layer')} is for AnnData")
     with guarded(form.name):

@@ -1,8 +1,7 @@
 """`Frame`: any input as one data frame of cells, which is turned, joined and given its columns.
 
 Numbers are a matrix; a cell that is none, or of a column that may be something else, stays as it
-was written until it is known what it is for: an identifier 001 is not 1. Whoever adds a format
-returns a `Frame`, or rows for `collect` to make one of.
+was written until it is known what it is for: an identifier 001 is not 1.
 """
 
 from __future__ import annotations
@@ -165,8 +164,9 @@ def collect(rows: Rows, options: ReadOptions, verbatim: Collection[str] | None) 
         names = identifies(name) and series[re.sub(r"\d+", "#", name)] <= _SERIES
         if verbatim is None or name in verbatim or names or look_of(name) or not name:
             keep.add(p)
-    frame = Frame(rows.names, None, {}, rows.kind, "either", ours=True)
-    frame.notes, frame.notices = rows.notes, rows.notices
+    frame = Frame(
+        rows.names, None, {}, rows.kind, "either", ours=True, notes=rows.notes, notices=rows.notices
+    )
     decimal = options.decimal or {".": ",", ",": "."}.get(options.thousands or "", ".")
     numbers, lines = array("d"), array("q")
     grouped = np.ones(m, dtype=bool)  # columns all of whose marks may separate thousands
@@ -442,14 +442,13 @@ def pick_columns(frame: Frame, roles: Roles, options: ReadOptions) -> None:
         places = frame.named(left)
     else:
         wanted = [n for n in roles.features if not any(made_of(n, c) for c in roles.adjust)]
-        at: dict[str, list[int]] = {name: [] for name in wanted}
-        for p, name in enumerate(header):
-            at.get(name, []).append(p)
-        if absent := [name for name in at if not at[name]]:
-            what = f"{len(absent)} of the {len(at)} {frame.column}s needed are missing: "
+        order = {name: k for k, name in enumerate(wanted)}
+        if absent := sorted(order.keys() - {*header}, key=order.__getitem__):
+            what = f"{len(absent)} of the {len(order)} {frame.column}s needed are missing: "
             remedy = "add them; names must match exactly, their order does not matter"
             raise InputError(what + listed(absent), remedy=remedy)
-        places = [p for name in at for p in at[name]]
+        places = [p for p, name in enumerate(header) if name in order]
+        places.sort(key=lambda p: order[header[p]])
     strict = roles.features is not None or frame.all_features
     make_numbers(frame, places, columns, options, strict)
 

@@ -37,7 +37,7 @@ def read_series_matrix(
         raise InputError("the series matrix holds no table of numbers", remedy=_AGAIN)
     names = [name.strip() for name in next(lines, (0, [""]))[1]]
     kind = f"{packed}GEO series matrix, {handle.encoding}"
-    rows = Rows(names, of_width(_up_to_end(lines), len(names), ""), kind)
+    rows = Rows(names, of_width(_up_to_end(lines), len(names)), kind)
     frame = collect(rows, options, ())
     columns = _samples(above, names[1:])
     if not len(frame) and verbatim is not None:

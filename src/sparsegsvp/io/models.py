@@ -1,7 +1,6 @@
-"""Models as skops files: no pickle, and no types but those of a model.
+"""Models as skops files: no pickle, and no types but plain ones, some of scikit-learn, and ours.
 
-Loading trusts some plain types and some of scikit-learn by name, and the estimators and records
-(dataclasses, named tuples) that this package defines. Equal models are equal bytes.
+Ours are estimators and records (dataclasses, named tuples). Equal models are equal bytes.
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
 """What each column of a table is for: its role, decided from name, type and values.
 
-A caller's word always wins. Of the other columns those of numbers are features, but for
-
-- columns named like identifiers whose whole numbers all differ, or repeat for people;
-- in a *wide* table (`checks`), columns whose names look clinical, technical or like an outcome. In
-  a smaller table of unlike columns an age is a measurement like the others, and named in a notice.
-
-Columns of text are never features: in a wide table they get a role and are left out, in a small
-one, where they may be meant as predictors, they are refused unless they can only be names.
+A caller's word always wins. Of the other columns those of numbers are features, but for those named
+like identifiers, whose whole numbers all differ or repeat for people, and, in a *wide* table, those
+whose names look clinical, technical or like an outcome. In a small table of unlike columns an age
+is a measurement like the others, and named in a notice. Columns of text are never features: a wide
+table leaves them out, a small one, which may mean them as predictors, is refused.
 
 Names are taken word by word, so that MAGEA1 is no age and BMI1, RIN2, OS9 and ID3 stay genes. A
 name is `plain` if it consists of known words alone ("Age at diagnosis", "OS.time"); if one word is

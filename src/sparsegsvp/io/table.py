@@ -1,7 +1,6 @@
 """`Table`: samples with names, labels and a record; `read_table` and `make_table` make one.
 
-Both make a `Frame` of their input, and `_table_of` makes a table of any frame: it turns it, joins
-labels, gives columns their roles and makes numbers of cells.
+Both make a `Frame` of their input, of which `_table_of` makes the table.
 """
 
 from __future__ import annotations
@@ -45,8 +44,7 @@ class Table:
     target, positive : str or None
         The column of the labels, and the class of interest.
     source, digest : str
-        The file's name and SHA-256; for data in memory a word such as "data frame", and the
-        SHA-256 of values, names and labels.
+        The file's name or what data in memory are called, and the SHA-256 of file or values.
     record, notices : tuple of str, tuple of Notice
         What was read and done, in sentences; what looks odd, with what would see to it.
     dropped : dict of str to str
@@ -163,14 +161,10 @@ def read_table(
         a label are left out and counted.
     id, group : str or None, default=None
         Columns of sample identifiers, which names of rows are by themselves, and of groups.
-    batch : str or sequence of str, default=()
-        Columns that say where or when samples were measured: no features, but audited.
-    adjust : str or sequence of str, default=()
-        Columns to adjust for: features that are in every panel, and follow all others. Of text,
-        all levels but the first become 0 and 1, such as "sex=M vs F".
-    drop, keep : str or sequence of str, default=()
-        Columns to leave out, and those to keep in a wide table although they look clinical or
-        technical. In all such lists "a,b" is two, unless a column is called so.
+    batch, adjust, drop, keep : str or sequence of str, default=()
+        Columns that say where or when samples were measured, which are audited; to adjust for,
+        which are features in every panel, text by its levels ("sex=M vs F"); to leave out; and to
+        keep although they look clinical or technical. "a,b" is two, unless a column is called so.
     features : sequence of str or None, default=None
         Read exactly these columns, in this order; missing ones are an error that lists them.
     labels, on : path-like and str, or None, default=None
@@ -187,18 +181,14 @@ def read_table(
     layer, sheet : str or None, default=None
         A layer of an AnnData file instead of its X; a sheet instead of the first not hidden.
     separator, decimal, thousands, encoding : str or None, default=None
-        For text, what is found out otherwise: the marks between cells, before decimals and
-        between thousands (none by default), and the encoding.
+        Of text: the marks between cells, before decimals and between thousands, and the encoding.
+        They are found out, but that there is no mark between thousands unless one is given.
 
     Returns
     -------
     Table
-        Matrix, names, labels, and a record of what was read and left out.
-
-    Raises
-    ------
-    InputError
-        One line on what is wrong, where, and what to do.
+        Matrix, names, labels, and a record of what was read and left out; `InputError`, in one
+        line, says what is wrong, where, and what to do.
 
     Examples
     --------
@@ -207,10 +197,8 @@ def read_table(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "a.csv"
     ...     _ = path.write_text("id;g1;g2;class\\ns1;1,5;2;A\\ns2;0,5;4;B\\n")
-    ...     table = read_table(path, target="class", id="id")
-    >>> table.X
-    array([[1.5, 2. ],
-           [0.5, 4. ]])
+    ...     read_table(path, target="class", id="id").X.tolist()
+    [[1.5, 2.0], [0.5, 4.0]]
     """
     roles, options = requested(locals())
     file = existing_file(path)

@@ -1,7 +1,4 @@
-"""Text files: compression, encoding and separator are found out, quotes and widths are strict.
-
-`delimited` gives a file as rows of cells; `csv_text` writes a table.
-"""
+"""Text files: compression, encoding and separator are found out, quotes and widths are strict."""
 
 from __future__ import annotations
 
@@ -254,20 +251,16 @@ def delimited(handle: io.TextIOWrapper, packed: str, options: ReadOptions) -> Ro
     kind = f"{packed}text, {_SEPARATORS.get(sep, repr(sep))}-separated, {handle.encoding}"
     if options.encoding is None and handle.encoding in ("cp1252", "latin-1"):
         notices.append(notice("encoding", encoding=handle.encoding))
-    body = of_width(itertools.chain(rows, lines), len(names), sep)
+    body = of_width(itertools.chain(rows, lines), len(names))
     return Rows(names, body, kind, notes, notices)
 
 
-def of_width(
-    lines: Iterable[tuple[int, list[str]]], width: int, separator: str
-) -> Iterator[tuple[int, list[str]]]:
+def of_width(lines: Iterable[tuple[int, list[str]]], width: int) -> Iterator[tuple[int, list[str]]]:
     """Yield rows as long as all are as wide as the header."""
     for line, cells in lines:
         if len(cells) != width:
-            remedy = "every line needs one cell per column"
-            if separator == "," and len(cells) > width:
-                remedy = "quote cells that hold a comma; decimal commas need another separator"
             what = f"{len(cells)} cells where the header has {width}"
+            remedy = "every line needs one cell per column: quote cells that hold the separator"
             raise InputError(what, where=f"line {line}", remedy=remedy)
         yield line, cells
 
@@ -281,15 +274,13 @@ def names_in(given: Iterable[str], known: Collection[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-_FORMULA = re.compile("[ \u00a0]*[-=+@＝＋－＠]")
-_CELL_ENDS = re.compile("([;\t\r\n])")  # where another locale, or another line, begins a cell
+# At the start, or where another locale or another line begins a cell.
+_FORMULA = re.compile("(^|[;\t\r\n])([ \u00a0]*[-=+@＝＋－＠][^;\t\r\n]*)")
 
 
 def harmless(text: str) -> str:
     """Put an apostrophe before all that a spreadsheet would run as a formula; -1 stays."""
-    cells = _CELL_ENDS.split(text)
-    runs = [bool(_FORMULA.match(cell)) and not looks_numeric(cell) for cell in cells]
-    safe = "".join(f"'{cell}" if run else cell for cell, run in zip(cells, runs))
+    safe = _FORMULA.sub(lambda m: m[0] if looks_numeric(m[2]) else f"{m[1]}'{m[2]}", text)
     return f"'{safe}" if text.lstrip(" \u00a0").startswith(("\t", "\r", "\n")) else safe
 
 
