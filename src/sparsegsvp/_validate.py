@@ -6,6 +6,7 @@ import difflib
 import importlib
 import math
 import operator
+import os
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -150,6 +151,11 @@ def quote(value: object, limit: int = 40) -> str:
     """Name a value from a file: in quotes, shortened, printable."""
     text = one_line(value)
     return f"'{text}'" if len(text) <= limit else f"'{text[: limit - 1]}…'"
+
+
+def shown_name(path: str | os.PathLike[str]) -> str:
+    """Return a file's name as text that can be written anywhere, whatever bytes it is of."""
+    return os.fsencode(os.path.basename(path)).decode("utf-8", "replace")
 
 
 def listed(values: Iterable[object], shown: int = 5, limit: int = 40) -> str:

@@ -18,6 +18,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from .._threads import memory_size
+from .._validate import shown_name
 from ..io import InputError, read_table
 from ..io.cells import as_label
 from ..io.errors import locating
@@ -25,7 +27,7 @@ from ..io.formats import read_frame
 from ..io.frame import Frame
 from ..io.roles import FEW_LEVELS, STRONG, identifies, words_of
 from ..io.table import requested
-from ..io.text import existing_file, looks_numeric, memory_size, shown_name
+from ..io.text import existing_file, looks_numeric
 
 _LIKELY = re.compile(
     r"class|label|target|diagnos|disease|status|outcome|condition|response|type|subtype|group"

@@ -303,9 +303,8 @@ def append_covariates(
         frame.roles += [ColumnRole(name, "feature", reason) for name in names]
     if made:
         block = np.column_stack(list(made.values())).astype(frame.X.dtype)
-        stack: Any = sparse.hstack if sparse.issparse(frame.X) else np.hstack
-        X, header = stack([frame.X, block]), [*frame.names, *made]
-        X = X.tocsr() if sparse.issparse(X) else X
+        parts, header = [frame.X, block], [*frame.names, *made]
+        X = sparse.hstack(parts, "csr") if sparse.issparse(frame.X) else np.hstack(parts)
         if roles.features is not None:
             X, header = X[:, [header.index(n) for n in roles.features]], [*roles.features]
         frame.X, frame.names = X, header

@@ -38,8 +38,6 @@ def check(
         return positive
     if np.isnan(low).any():
         empty = [frame.names[j] for j in np.flatnonzero(np.isnan(low))]
-        if len(empty) == len(frame.names):
-            raise InputError("there is not a single number in the table")
         said = f"{counted(len(empty), 'feature')} left out, having no value: {listed(empty)}"
         frame.notes.append(said)
         frame.dropped |= dict.fromkeys(empty, "no value")

@@ -75,10 +75,8 @@ def naming(path: str | PathLike[str]) -> Iterator[None]:
 def option(name: str, value: Any = None) -> str:
     """Refer to a parameter, and to the value a message proposes, which may come from a file."""
     # JSON in ASCII: whatever the value holds, no mark is among it
-    text = "" if value is None else json.dumps(value)
-    if not text or len(text) > _LONGEST:
-        return f"{_OPEN}{name}{_CLOSE}"
-    return f"{_OPEN}{name}{_BETWEEN}{text}{_CLOSE}"
+    text = "" if value is None else _BETWEEN + json.dumps(value)
+    return f"{_OPEN}{name}{text if len(text) <= _LONGEST else ''}{_CLOSE}"
 
 
 def spelled(text: str, spell: Callable[[str, Any], str]) -> str:

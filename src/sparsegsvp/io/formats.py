@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from .._notices import notice
-from .._validate import listed, need, quote, suggestion
+from .._validate import listed, need, quote, shown_name, suggestion
 from .cells import as_label, spelling_key
 from .errors import InputError, guarded, locating, option
 from .frame import Frame, Labels, collect, from_anndata, from_pandas
 from .geo import is_series_matrix, read_series_matrix
-from .text import ReadOptions, Rows, check_size, delimited, open_text, shown_name, skip_titles
+from .text import ReadOptions, Rows, check_size, delimited, open_text, skip_titles
 
 _AGAIN = "write it again"
 _RATIO = 500  # numbers of eight bytes that are nearly all zero shrink further than text does

@@ -275,10 +275,8 @@ def from_matrix(X: Any, names: Sequence[Any] | None) -> Frame:
         except ValueError as error:
             what = f"its sparse matrix is damaged ({error})"
             raise InputError(what, remedy="write it again") from error
-        X = X.tocsr()
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
+        X = X.tocsr(copy=not getattr(X, "has_canonical_format", False))
+        X.sum_duplicates()
     X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
     notes = ["the features have no names and were numbered f0, f1, …"] if names is None else []
     names = [f"f{j}" for j in range(X.shape[1])] if names is None else names

@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._notices import Notice
-from .._validate import listed, quote
+from .._validate import listed, quote, shown_name
 from .cells import Codes, append_covariates, as_label, collapse_names, mark_missing
 from .checks import check, note_values
 from .errors import InputError, guarded, locating, option
 from .formats import read_frame, read_labels, stored_matrix
 from .frame import Frame, Labels, from_anndata, from_matrix, from_pandas, pick_columns, stand_up
 from .roles import IS, LISTS, VERSUS, ColumnRole, Roles, guess_positive
-from .text import ReadOptions, existing_file, names_in, shown_name
+from .text import ReadOptions, existing_file, names_in
 
 
 @dataclass(frozen=True)
@@ -259,8 +259,6 @@ def make_table(
     >>> table = make_table(frame, target="class")
     >>> table.feature_names, table.class_counts(), table.n_missing
     (('g1', 'g2'), {'a': 1, 'b': 2}, 1)
-    >>> make_table(frame[["g1", "g2"]].to_numpy(), frame["class"]).feature_names
-    ('f0', 'f1')
     """
     if unknown := options.keys() - inspect.signature(read_table).parameters:
         raise TypeError(f"make_table has no parameter {', '.join(sorted(unknown))}")
@@ -321,15 +319,12 @@ def _kind_of(data: Any) -> str:
     """Return what messages call what holds data; refuse what is not there yet."""
     if hasattr(data, "__dask_graph__") or type(data).__name__ == "LazyFrame":
         raise InputError("the data are not in memory yet", remedy="compute or collect them")
-    # by name: whoever has such data has imported the package, others need not have it
-    packages = {cls.__module__.partition(".")[0] for cls in type(data).__mro__}
-    kinds = {
-        "Table": isinstance(data, Table),
-        "file": isinstance(data, str | PathLike),
-        "AnnData": "anndata" in packages and hasattr(data, "obs"),
-        "data frame": bool(packages & {"pandas", "polars"}) and hasattr(data, "columns"),
-    }
-    return next((kind for kind, fits in kinds.items() if fits), "matrix")
+    if isinstance(data, Table | str | PathLike):
+        return "Table" if isinstance(data, Table) else "file"
+    # by what they have: whoever has such data has imported the package, others need not
+    if hasattr(data, "var_names"):
+        return "AnnData"
+    return "data frame" if hasattr(data, "columns") else "matrix"
 
 
 def requested(given: Mapping[str, Any]) -> tuple[Roles, ReadOptions]:

@@ -7,7 +7,6 @@ import gzip
 import io
 import itertools
 import os
-import re
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .._notices import Notice, notice
+from .._threads import memory_size
 from .._validate import did_you_mean, one_line, quote
 from .errors import InputError, option
 
@@ -52,9 +52,8 @@ class ReadOptions:
         }
         for name in [name for name in wrong if wrong[name]]:
             what = f"{option(name)} is {quote(getattr(self, name))}"
-            remedy = "give one character: any between cells (or write tab), a point or a comma "
-            remedy += "before decimals, another, an apostrophe or a blank between thousands"
-            raise InputError(what, remedy=remedy)
+            remedy = "give one character (tab for \\t); decimals follow a point or a comma, and "
+            raise InputError(what, remedy=f"{remedy}thousands another, an apostrophe or a blank")
 
 
 @dataclass
@@ -66,11 +65,6 @@ class Rows:
     kind: str
     notes: list[str] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
-
-
-def shown_name(path: str | os.PathLike[str]) -> str:
-    """Return a file's name as text that can be written anywhere, whatever bytes it is of."""
-    return os.fsencode(Path(path).name).decode("utf-8", "replace")
 
 
 def existing_file(path: str | os.PathLike[str]) -> Path:
@@ -128,14 +122,6 @@ def _decoded(raw: Any, given: str | None, path: Path) -> io.TextIOWrapper:
             text.detach()
             what = f"the file is not {encoding} ({getattr(error, 'reason', one_line(error))})"
     raise InputError(what, remedy="leave the encoding out to have it found, or save it as UTF-8")
-
-
-def memory_size() -> int:
-    """Return the bytes of memory of this machine; very many where that is not known."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # pragma: no cover  (not on this platform)
-        return 1 << 40
 
 
 def check_size(size: int, path: Path, ratio: int = _RATIO) -> None:
@@ -272,26 +258,3 @@ def names_in(given: Iterable[str], known: Collection[str]) -> tuple[str, ...]:
         parts = [part.strip() for part in text.split(",")]
         names += [text] if text in known else [part for part in parts if part] or [text]
     return tuple(dict.fromkeys(names))
-
-
-# At the start, or where another locale or another line begins a cell.
-_FORMULA = re.compile("(^|[;\t\r\n])([ \u00a0]*[-=+@＝＋－＠][^;\t\r\n]*)")
-
-
-def harmless(text: str) -> str:
-    """Put an apostrophe before all that a spreadsheet would run as a formula; -1 stays."""
-    safe = _FORMULA.sub(lambda m: m[0] if looks_numeric(m[2]) else f"{m[1]}'{m[2]}", text)
-    return f"'{safe}" if text.lstrip(" \u00a0").startswith(("\t", "\r", "\n")) else safe
-
-
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Format rows as CSV: text made harmless, numbers so that they read back exactly."""
-    return "".join(",".join(map(_csv_cell, line)) + "\n" for line in (header, *rows))
-
-
-def _csv_cell(cell: Any) -> str:
-    if not isinstance(cell, str):
-        return "" if cell is None else repr(cell.item() if hasattr(cell, "item") else cell)
-    text = harmless(cell)
-    # Python's writer leaves a lone carriage return unquoted, and its reader then fails.
-    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',;"\t\r\n') else text

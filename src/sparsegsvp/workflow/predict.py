@@ -25,8 +25,8 @@ from ..evaluation import (
 from ..io.cells import spelling_key
 from ..io.errors import InputError, option
 from ..io.table import Table
-from ..io.text import csv_text
 from ..metrics import move_prior
+from ..report.charts import csv_text
 
 
 def needed_features(model: Any) -> list[str]:

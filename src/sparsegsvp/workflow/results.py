@@ -25,8 +25,8 @@ from ..io.errors import InputError, naming
 from ..io.files import whole_folder, write_atomic
 from ..io.models import save_model
 from ..io.table import Table
-from ..io.text import csv_text
 from ..report import checklist_markdown, draw_figures, render_comparison, render_page
+from ..report.charts import csv_text
 from .predict import frame_csv, predict_table, sample_names
 
 if TYPE_CHECKING:
