@@ -116,7 +116,7 @@ def test_in_doubt_the_option_is_named(tmp_path):
     labels = write(tmp_path / "labels.csv", "id,class\n1,x\n2,y\n3,x\n")
     message = refusal(path, labels=labels)
     assert "name columns ('1' and '2') and rows" in message
-    assert "say transpose=True if" in message and "transpose=False if" in message
+    assert "say transpose=True if" in message and "else transpose=False" in message
     assert read_table(path, labels=labels, transpose=False).X.tolist() == [
         [1, 2, 3], [3, 4, 9], [5, 6, 7]
     ]  # fmt: skip

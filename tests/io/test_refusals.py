@@ -138,7 +138,7 @@ CASES = {
         "line 3, column 'a': ' [31m' is not a number",
     ),
     "layer of a csv": (GOOD, {"layer": "raw"}, "layer is for AnnData"),
-    "on without labels": (GOOD, {"on": "id"}, "on names a column of the file given with"),
+    "on without labels": (GOOD, {"on": "id"}, "on is for the file of labels"),
     "positive alone": ("a,b\n1,2\n3,4\n", {"positive": "x"}, "positive needs target"),
 }
 

@@ -227,11 +227,10 @@ def make_numbers(
     if decimal == "," and (frame.mark == "," or any(c.kinds[","] for c in numeric)):
         frame.notes.append("numbers are written with decimal commas")
     for column in adjusted:
-        frame.adjust[column.name] = (
-            [codes.label(cell) for cell in column.cells.values()]
-            if column.holds_text
-            else column.to_numbers(decimal, options.thousands, frame).tolist()
-        )
+        cells: list[Any] = [codes.label(cell) for cell in column.cells.values()]
+        if not column.holds_text:
+            cells = column.to_numbers(decimal, options.thousands, frame).tolist()
+        frame.adjust[column.name] = cells
     for p, column in columns.items():
         if not frame.ours:
             frame.X, frame.ours = np.array(frame.X, dtype=np.float64), True
@@ -263,12 +262,9 @@ def collapse_names(frame: Frame, how: str | None) -> None:
     frame.notes.append(f"{names} shared by {n} features, made one each ({how}): {listed(shared)}")
 
 
-def append_covariates(
-    frame: Frame, roles: Roles, codes: Sequence[float]
-) -> dict[str, tuple[str, ...]]:
-    """Make features of the columns to adjust for, after all other columns; return their names."""
+def append_covariates(frame: Frame, roles: Roles, codes: Sequence[float]) -> None:
+    """Make features of the columns to adjust for, after all other columns."""
     made: dict[str, NDArray[np.float64]] = {}
-    covariates: dict[str, tuple[str, ...]] = {}
     for column, cells in frame.adjust.items():
         known = [name for name in roles.features or () if made_of(name, column)]
         labels, text = [*map(as_label, cells)], any(isinstance(cell, str) for cell in cells)
@@ -298,7 +294,7 @@ def append_covariates(
             made[column] = np.where(np.isin(cells, codes), np.nan, np.array(cells, dtype=float))
         else:
             made |= {n: np.array(labels) == level for n, level in zip(names, trained[1:])}
-        covariates[column] = names
+        frame.covariates[column] = names
         reason = "adjusted for: in every panel"
         frame.roles += [ColumnRole(name, "feature", reason) for name in names]
     if made:
@@ -308,7 +304,6 @@ def append_covariates(
         if roles.features is not None:
             X, header = X[:, [header.index(n) for n in roles.features]], [*roles.features]
         frame.X, frame.names = X, header
-    return covariates
 
 
 def mark_missing(frame: Frame, values: Sequence[float]) -> None:

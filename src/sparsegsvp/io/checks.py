@@ -145,18 +145,15 @@ def _assign_roles(frame: Frame, roles: Roles, target: str | None, first: str) ->
         raise InputError(what, remedy=remedy)
     odd = [n for n in names if n in keep and (look_of(n) or identifies(n))]
     frame.roles += [ColumnRole(name, "feature", "kept as asked") for name in odd]
-    looks = {
-        i: look for i, name in enumerate(names) if name not in keep and (look := look_of(name))
-    }
+    others = ((i, look_of(name)) for i, name in enumerate(names) if name not in keep)
+    looks = {i: look for i, look in others if look}
     whole = whole_columns(frame.X)
-    others = np.delete(whole, list(looks))
-    share = float(others.mean()) if len(others) else 0.0
+    plain = np.delete(whole, list(looks))
+    share = float(plain.mean()) if len(plain) else 0.0
     # nine in ten are alike, and four for each that looks clinical or technical
-    wide = len(others) > _MANY and len(others) >= 4 * len(looks) and max(share, 1 - share) >= 0.9
-    columns = [
-        Facts(name, cells, look_of(name), first=name == first)
-        for name, cells in frame.texts.items()
-    ]
+    wide = len(plain) > _MANY and len(plain) >= 4 * len(looks) and max(share, 1 - share) >= 0.9
+    texts = frame.texts.items()
+    columns = [Facts(name, cells, look_of(name), first=name == first) for name, cells in texts]
     named = {i for i, name in enumerate(names) if identifies(name) and name not in keep}
     for i in sorted({*looks, *(i for i in named if whole[i])}):
         cells = [as_label(cell) for cell in frame.cells(i)]  # as they are written
@@ -244,10 +241,8 @@ def _holds_text(frame: Frame, columns: list[Facts], remedy: str) -> InputError:
     """Refuse text that may be meant as a feature, saying where the first is."""
     cells, names = columns[0].cells, listed(c.name for c in columns)
     row = next(i for i, cell in enumerate(cells) if cell is not None)
-    holds = f"s {names} hold" if len(columns) > 1 else f" {names} holds"
-    return InputError(
-        f"{frame.column}{holds} text ({quote(cells[row])} on {frame.row(row)})", remedy=remedy
-    )
+    what = f"{frame.column}s {names} hold" if len(columns) > 1 else f"{frame.column} {names} holds"
+    return InputError(f"{what} text ({quote(cells[row])} on {frame.row(row)})", remedy=remedy)
 
 
 def _repeated_names(frame: Frame) -> Iterator[Notice]:
@@ -265,8 +260,7 @@ def _repeated_names(frame: Frame) -> Iterator[Notice]:
 def column_range(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the least and the largest value of each column, NaN only where all are missing."""
     if sparse.issparse(X):
-        low, high = (end.toarray().ravel() for end in (X.nanmin(axis=0), X.nanmax(axis=0)))
-        return low, high
+        return X.nanmin(axis=0).toarray().ravel(), X.nanmax(axis=0).toarray().ravel()
     return np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
 
 

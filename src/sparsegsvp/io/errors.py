@@ -86,10 +86,7 @@ def spelled(text: str, spell: Callable[[str, Any], str]) -> str:
 
 @contextmanager
 def guarded(kind: str) -> Iterator[None]:
-    """Turn what a library raises while it reads a file of some kind into an `InputError`.
-
-    What is ours passes: an `InputError`, the lack of an optional package, defects, Ctrl-C.
-    """
+    """Turn what a library raises while it reads into an `InputError`; what is ours passes."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -172,8 +172,7 @@ def _read_parquet(path: Path, options: ReadOptions, verbatim: Collection[str] | 
 def _read_h5ad(path: Path, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
     """Read X (or a layer), the names and what is said of the samples, and nothing else."""
     if options.transpose:
-        what = "AnnData has samples in rows by definition"
-        raise InputError(what, remedy=f"leave {option('transpose', True)} out")
+        raise InputError("AnnData has samples in rows", remedy=f"leave {option('transpose')} out")
     h5py, _ = need("h5py", "omics"), need("anndata", "omics")
     from anndata.io import read_elem
 

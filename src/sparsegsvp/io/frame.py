@@ -26,7 +26,6 @@ from .errors import InputError, option
 from .roles import ColumnRole, Roles, columns_behind, identifies, look_of, made_of
 from .text import ReadOptions, Rows, looks_numeric
 
-_SERIES = 20  # names that differ in their numbers alone, above which they name no identifiers
 _UNNAMED = ([""], ["Unnamed: 0"])  # how programs head the names of rows
 
 
@@ -67,6 +66,7 @@ class Frame:
     text: dict[str, list[str | None]] = field(default_factory=dict)  # by role: "target", "id", ...
     adjust: dict[str, list[Any]] = field(default_factory=dict)  # columns to adjust for
     texts: dict[str, list[str | None]] = field(default_factory=dict)  # columns without a role
+    covariates: dict[str, tuple[str, ...]] = field(default_factory=dict)  # their features
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -154,14 +154,12 @@ class Frame:
 
 
 def collect(rows: Rows, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
-    """Make a frame of rows of cells; those of the columns and rows asked for stay as written.
-
-    A column with text in it is no more tried as numbers from there on.
-    """
+    """Make a frame of rows of cells; those of the columns and rows asked for stay as written."""
     m, codes, keep = len(rows.names), options.codes, {0}
     series = Counter(re.sub(r"\d+", "#", name) for name in rows.names)
     for p, name in enumerate(rows.names):
-        names = identifies(name) and series[re.sub(r"\d+", "#", name)] <= _SERIES
+        # many that differ in their numbers alone name no identifiers
+        names = identifies(name) and series[re.sub(r"\d+", "#", name)] <= 20
         if verbatim is None or name in verbatim or names or look_of(name) or not name:
             keep.add(p)
     frame = Frame(
@@ -198,7 +196,7 @@ def collect(rows: Rows, options: ReadOptions, verbatim: Collection[str] | None) 
         for p in range(m) if asked else (*keep, *strange):
             frame.raw.setdefault(p, {})[i] = cells[p]
         if len(strange) <= max(2, (m - len(keep)) / 2):
-            keep.update(strange)
+            keep.update(strange)  # columns of text, which are no more tried as numbers
     frame.X, frame.lines = np.frombuffer(numbers).reshape(len(lines), m), lines.tolist()
     for p in np.flatnonzero(grouped).tolist():
         for i in np.flatnonzero(frame.X[:, p] % 1 > 0)[:1].tolist():  # one speaks for all
@@ -337,9 +335,8 @@ def _why_turned(frame: Frame, roles: Roles) -> str:
         n_across = len(keys & {*header[1:]})
         if n_across >= n_down > 0:
             what = f"the identifiers of the labels name columns ({listed([*keys][:2])}) and rows"
-            remedy = f"say {option('transpose', True)} if the samples are in columns, "
-            remedy += f"{option('transpose', False)} if they are in rows"
-            raise InputError(what, remedy=remedy)
+            ways = f"{option('transpose', True)} if the samples are in columns, else "
+            raise InputError(what, remedy=f"say {ways}{option('transpose', False)}")
         return "the columns have the names of labelled samples" if n_across > n_down else ""
     if roles.target is None or roles.target in header or roles.target not in down:
         return ""

@@ -9,7 +9,7 @@ from typing import Any
 from .._validate import listed, quote
 from .errors import InputError, option
 from .frame import Frame, collect
-from .text import ReadOptions, Rows, of_width, split_lines
+from .text import Line, ReadOptions, Rows, of_width, split_lines
 
 _BEGIN, _END = "!series_matrix_table_begin", "!series_matrix_table_end"
 _SAMPLE = "!Sample_"
@@ -54,14 +54,14 @@ def read_series_matrix(
         raise InputError(what, remedy=_AGAIN)
     order = [place[name] for name in header]
     frame.beside = {name: [cells[i] for i in order] for name, cells in columns.items()}
-    series = [cells[0] for key, cells in above if key.lower() == "!series_geo_accession" and cells]
-    of = f" of {series[0]}" if series else ""
-    frame.notes.insert(0, f"a GEO series matrix{of}: features are in rows, samples in columns")
+    of = [f" of {cells[0]}" for key, cells in above if key.lower() == "!series_geo_accession"][:1]
+    said = f"a GEO series matrix{''.join(of)}: features are in rows, samples in columns"
+    frame.notes.insert(0, said)
     frame.samples, frame.all_features = "columns", True
     return frame
 
 
-def _up_to_end(lines: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
+def _up_to_end(lines: Iterator[Line]) -> Iterator[Line]:
     """Yield the rows up to the line that ends the table."""
     for number, cells in lines:
         if cells[0].strip().lower() == _END:

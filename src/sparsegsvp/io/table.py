@@ -206,8 +206,7 @@ def read_table(
     if labels is not None:
         joined = read_labels(existing_file(labels), on, target, options)
     elif on is not None:
-        what = f"{option('on')} names a column of the file given with {option('labels')}"
-        raise InputError(what, where=source)
+        raise InputError(f"{option('on')} is for the file of {option('labels')}", where=source)
     behind = [name.partition(IS)[0] for name in roles.features or () if VERSUS in name]
     named = [*roles.named().values(), *behind, on or ""]
     with locating(source), guarded("a file"):
@@ -289,7 +288,6 @@ def make_table(
             X = X[:] if data.isbacked else X
             frame = from_anndata(X, data.obs, list(data.var_names), reading.layer)
         elif kind == "data frame":
-            # of polars
             frame = from_pandas(data.to_pandas() if hasattr(data, "to_pandas") else data)
         else:
             for role, name in roles.named().items():
@@ -362,7 +360,7 @@ def _table_of(
         collapse_names(frame, roles.collapse)
         target = target or roles.target
         positive = check(frame, roles, target, positive, first)
-        covariates = append_covariates(frame, roles, codes)
+        append_covariates(frame, roles, codes)
         n_missing = note_values(frame)
     X = frame.X if sparse.issparse(frame.X) else np.ascontiguousarray(frame.X)
     given = {
@@ -373,7 +371,7 @@ def _table_of(
     table = Table(
         X, tuple(frame.names), given.get("target"), given.get("id"), given.get("group"), target,
         positive, source, digest, (), tuple(frame.notices), frame.dropped, n_missing,
-        tuple(frame.roles), batches, covariates,
+        tuple(frame.roles), batches, frame.covariates,
     )  # fmt: skip
     record = [f"read {X.shape[0]} samples and {X.shape[1]} features from {source} ({frame.kind})"]
     if counts := table.class_counts():

@@ -21,6 +21,7 @@ from .errors import InputError, option
 
 _SEPARATORS = {"\t": "tab", ";": "semicolon", "|": "pipe", ",": "comma", " ": "white space"}
 _MARKED = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+Line = tuple[int, list[str]]  # the number of a line, and its cells
 _BLOCK = 1 << 20
 _SNIFFED_LINES = 25
 # What unpacks to less is never refused; text of measurements shrinks to a fifth, of counts that
@@ -106,10 +107,6 @@ def _decoded(raw: Any, given: str | None, path: Path) -> io.TextIOWrapper:
         raw.seek(0)
         try:
             text = io.TextIOWrapper(raw, encoding, newline="")
-        except LookupError:  # or a codec that is not of text
-            remedy = "use utf-8, utf-16, latin-1 or another name that Python knows"
-            raise InputError(f"there is no encoding called {quote(sure)}", remedy=remedy) from None
-        try:
             while block := text.read(_BLOCK):
                 check_size(raw.tell() if isinstance(raw, gzip.GzipFile) else 0, path)
                 if "\0" in block:
@@ -118,6 +115,9 @@ def _decoded(raw: Any, given: str | None, path: Path) -> io.TextIOWrapper:
                     raise InputError(what, remedy=remedy + option("encoding", "utf-16-le"))
             text.seek(0)
             return text
+        except LookupError:  # or a codec that is not of text
+            remedy = "use utf-8, utf-16, latin-1 or another name that Python knows"
+            raise InputError(f"there is no encoding called {quote(sure)}", remedy=remedy) from None
         except UnicodeError as error:
             text.detach()
             what = f"the file is not {encoding} ({getattr(error, 'reason', one_line(error))})"
@@ -133,7 +133,7 @@ def check_size(size: int, path: Path, ratio: int = _RATIO) -> None:
         raise InputError(f"{what} or for this machine", remedy=remedy)
 
 
-def split_lines(lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:
+def split_lines(lines: Iterable[str], separator: str) -> Iterator[Line]:
     """Yield (number of the first line, cells) for each row; rows of empty cells are passed over."""
     first, start, blank = "", 1, separator == " "  # the line that a row begins on, its number
 
@@ -241,7 +241,7 @@ def delimited(handle: io.TextIOWrapper, packed: str, options: ReadOptions) -> Ro
     return Rows(names, body, kind, notes, notices)
 
 
-def of_width(lines: Iterable[tuple[int, list[str]]], width: int) -> Iterator[tuple[int, list[str]]]:
+def of_width(lines: Iterable[Line], width: int) -> Iterator[Line]:
     """Yield rows as long as all are as wide as the header."""
     for line, cells in lines:
         if len(cells) != width:
