@@ -89,7 +89,7 @@ def test_columns_of_obs(frame):
         ({"batch": "class"}, "column 'class' is given as target and as batch"),
         ({"batch": "id2"}, "column 'id2' (batch) has a different value in every row"),
         ({"batch": "one"}, "column 'one' (batch) has only the value 'o'"),
-        ({"batch": "gap"}, "sample 'b': a sample has no value in column 'gap' (batch)"),
+        ({"batch": "gap"}, "sample 'b': there is no value in column 'gap' (batch)"),
         ({"batch": np.array(PLATES)}, "batch is a ndarray; name columns, or give values under"),
         ({"batch": {"plate": PLATES[:4]}}, "batch has 4 values for 6 samples"),
     ],

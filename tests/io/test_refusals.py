@@ -107,7 +107,7 @@ CASES = {
     "no group for one": (
         "a,b,class,g\n1,2,x,1\n3,4,y,\n",
         {"target": "class", "group": "g"},
-        "line 3: a sample has no value in group",
+        "line 3: there is no value in group",
     ),
     "unnamed column": ("a,,class\n1,2,x\n3,4,y\n", {"target": "class"}, "column 2 has no name but"),
     "no header": ("1,2,0\n3,4,1\n", {"target": "class"}, "the first line holds only numbers"),

@@ -1,7 +1,4 @@
-"""Cells: the one parser that makes numbers, labels and missing values of them, for all columns.
-
-What may be read in two ways is refused with both: 1.042 beside 783 may be 1042, and 1,234 1.234.
-"""
+"""Cells: one parser reads numbers, labels and missing values, or refuses with both readings."""
 
 from __future__ import annotations
 
@@ -162,8 +159,8 @@ class Column:
                 frame.codes[text] += 1
         for i, text in bad.items():
             what = f"{quote(text)} is not a number"
-            remedy = "correct it, leave the cell empty, or leave it out with its "
-            remedy += f"{frame.column}: {option('drop', [self.name])}"
+            out = f"leave the {frame.column} out with {option('drop', [self.name])}"
+            remedy = f"correct it, leave the cell empty, or {out}"
             if grouped := _FORMS["grouped"].fullmatch(text):
                 mark = next(m for m, variants in _MARKS.items() if grouped[1] in variants)
                 what += " (it has a thousands separator)"

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._notices import Notice, Severity, notice
+from .._notices import Notice, notice
 from .._validate import LARGEST, counted, did_you_mean, first_few, listed, quote, suggestion
 from .cells import BELOW_DETECTION, MISSING, as_label, column_of, spelling_key
 from .errors import InputError, option
@@ -32,16 +32,15 @@ def check(
         raise InputError("there is a header but no sample", remedy="check the file")
     positive = _check_labels(frame, target, positive, one_class=roles.features is not None)
     _check_groups(frame)
-    low, high = column_range(frame.X)
     _note_asked(frame, roles, target)
     if roles.features is not None:
         return positive
-    if np.isnan(low).any():
-        empty = [frame.names[j] for j in np.flatnonzero(np.isnan(low))]
+    values = ~np.isnan(column_range(frame.X)[0])
+    if empty := [name for name, some in zip(frame.names, values) if not some]:
         said = f"{counted(len(empty), 'feature')} left out, having no value: {listed(empty)}"
         frame.notes.append(said)
         frame.dropped |= dict.fromkeys(empty, "no value")
-        frame.take(np.flatnonzero(~np.isnan(low)).tolist())
+        frame.take(np.flatnonzero(values).tolist())
     _assign_roles(frame, roles, target, first)
     low, high = column_range(frame.X)
     if constant := [name for name, same in zip(frame.names, low == high) if same]:
@@ -113,8 +112,7 @@ def _check_groups(frame: Frame) -> None:
         column = f"column {quote(name)} ({option(role)})" if name else role
         if role in ("group", "batch") and None in cells:
             remedy = "fill the cell, with a word such as unknown if need be"
-            where = frame.row(cells.index(None))
-            raise InputError(f"a sample has no value in {column}", where, remedy)
+            raise InputError(f"there is no value in {column}", frame.row(cells.index(None)), remedy)
         if role == "batch" and len({*cells}) in (1, len(cells)):
             some = "only the value" if len({*cells}) == 1 else "a different value in every row, as"
             raise InputError(f"{column} has {some} {quote(cells[0])}")
@@ -145,8 +143,8 @@ def _assign_roles(frame: Frame, roles: Roles, target: str | None, first: str) ->
         raise InputError(what, remedy=remedy)
     odd = [n for n in names if n in keep and (look_of(n) or identifies(n))]
     frame.roles += [ColumnRole(name, "feature", "kept as asked") for name in odd]
-    others = ((i, look_of(name)) for i, name in enumerate(names) if name not in keep)
-    looks = {i: look for i, look in others if look}
+    all_looks = ((i, look_of(name)) for i, name in enumerate(names) if name not in keep)
+    looks = {i: look for i, look in all_looks if look}
     whole = whole_columns(frame.X)
     plain = np.delete(whole, list(looks))
     share = float(plain.mean()) if len(plain) else 0.0
@@ -202,9 +200,8 @@ def _notice_roles(frame: Frame, columns: list[Facts]) -> Iterator[Notice]:
     plain = {c.name: c.look for c in columns if c.role == "feature" and c.look and c.reason}
     if plain:
         ignored = any(look.role == "ignored" for look in plain.values())
-        severity: Severity = "caution" if ignored else "note"
-        words = " or ".join(dict.fromkeys(kind.words for kind in plain.values()))
-        yield _notice("roles", *plain, severity=severity, words=words)
+        words = " or ".join(dict.fromkeys(look.words for look in plain.values()))
+        yield _notice("roles", *plain, severity="caution" if ignored else "note", words=words)
 
 
 def whole_columns(X: Any) -> NDArray[np.bool_]:
@@ -299,8 +296,7 @@ def _suspected_codes(frame: Frame, low: NDArray[Any], high: NDArray[Any]) -> Ite
             where.append(frame.names[j])
     if met:
         text = ", ".join(f"{code:g} ({n} times)" for code, n in met.items())
-        together = ",".join(f"{code:g}" for code in met)
-        yield _notice("codes", together, text=text, where=listed(where))
+        yield _notice("codes", ",".join(f"{c:g}" for c in met), text=text, where=listed(where))
 
 
 def _refuse_overflow(frame: Frame, low: NDArray[Any], high: NDArray[Any]) -> None:

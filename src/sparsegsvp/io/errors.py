@@ -17,7 +17,6 @@ from .._validate import one_line
 # any text of a file: only `option` can put them into a message.
 _OPEN, _BETWEEN, _CLOSE = "\ue000", "\ue001", "\ue002"
 _OPTION = re.compile(f"{_OPEN}([a-z][a-z0-9_]*)(?:{_BETWEEN}([^{_OPEN}-{_CLOSE}]*))?{_CLOSE}")
-_LONGEST = 300  # characters of a value that a message proposes
 _DEFECTS = (AssertionError, AttributeError, IndexError, KeyError, NameError, TypeError)
 
 
@@ -74,9 +73,9 @@ def naming(path: str | PathLike[str]) -> Iterator[None]:
 
 def option(name: str, value: Any = None) -> str:
     """Refer to a parameter, and to the value a message proposes, which may come from a file."""
-    # JSON in ASCII: whatever the value holds, no mark is among it
+    # JSON in ASCII: whatever the value holds, no mark is among it; what is long is not proposed
     text = "" if value is None else _BETWEEN + json.dumps(value)
-    return f"{_OPEN}{name}{text if len(text) <= _LONGEST else ''}{_CLOSE}"
+    return f"{_OPEN}{name}{text if len(text) <= 300 else ''}{_CLOSE}"
 
 
 def spelled(text: str, spell: Callable[[str, Any], str]) -> str:

@@ -121,11 +121,10 @@ def _read_excel(path: Path, options: ReadOptions, verbatim: Collection[str] | No
             what = f"the name of column {header.index(dates[0]) + 1} is a date ({dates[0]})"
             remedy = "Excel turns gene names such as SEPT2 into dates: restore it as text"
             raise InputError(what, f"line {line}", remedy)
-        rows = Rows([as_label(cell) or "" for cell in header], iter(filled[titles + 1 :]), "Excel")
+        names, body = [as_label(cell) or "" for cell in header], iter(filled[titles + 1 :])
         said = [f"the first of {len(shown)} sheets, {quote(name)}"] if others else []
-        rows.notes = notes + said
-        rows.notices = [notice("sheets", *others, text=text) for text in said]
-        return collect(rows, options, verbatim)
+        notices = [notice("sheets", *others, text=text) for text in said]
+        return collect(Rows(names, body, "Excel", notes + said, notices), options, verbatim)
     except InputError as error:
         if others:  # the first may be a title page
             error.remedy += f"; or read another sheet: {option('sheet', others[0])}"
@@ -198,8 +197,7 @@ def stored_matrix(root: Any, layer: str | None) -> Any:
         what = f"there is no layer {quote(layer)} ({option('layer')})"
         raise InputError(what, remedy=suggestion(layer, layers))
     if layer is None and "X" not in root:
-        remedy = f"name a layer with {option('layer')}: {listed(layers)}"
-        raise InputError("X is empty", remedy=remedy)
+        raise InputError("X is empty", remedy=f"name a layer ({option('layer')}): {listed(layers)}")
     return root["X"] if layer is None else root["layers"][layer]
 
 

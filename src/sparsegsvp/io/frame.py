@@ -63,9 +63,9 @@ class Frame:
     notices: list[Notice] = field(default_factory=list)
     dropped: dict[str, str] = field(default_factory=dict)
     roles: list[ColumnRole] = field(default_factory=list)
-    text: dict[str, list[str | None]] = field(default_factory=dict)  # by role: "target", "id", ...
+    text: dict[str, list[Any]] = field(default_factory=dict)  # by role: "target", "id", ...
     adjust: dict[str, list[Any]] = field(default_factory=dict)  # columns to adjust for
-    texts: dict[str, list[str | None]] = field(default_factory=dict)  # columns without a role
+    texts: dict[str, list[Any]] = field(default_factory=dict)  # columns without a role
     covariates: dict[str, tuple[str, ...]] = field(default_factory=dict)  # their features
 
     def __len__(self) -> int:
@@ -120,8 +120,7 @@ class Frame:
         for p, cells in self.raw.items():
             self.raw[p] = {place[i]: cell for i, cell in cells.items() if i in place}
         self.lines = self.lines and [self.lines[i] for i in rows]
-        parts: tuple[dict[str, list[Any]], ...] = (self.beside, self.text, self.texts, self.adjust)
-        for part in parts:
+        for part in (self.beside, self.text, self.texts, self.adjust):
             part.update({name: [cells[i] for i in rows] for name, cells in part.items()})
 
     def take(self, positions: Sequence[int]) -> None:
@@ -229,11 +228,12 @@ def from_pandas(data: Any) -> Frame:
     index = data.index
     counts = type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)
     indexed = not counts or index.name is not None
+    names = [str(index.name or "")] * indexed + [as_label(name) or "" for name in data.columns]
     if indexed:
         keys = np.empty(len(index), dtype=object)  # which tuples and numbers stay in
         keys[:] = [", ".join(map(str, key)) if isinstance(key, tuple) else key for key in index]
         data = data.copy(deep=False)
-        data.insert(0, str(index.name or ""), keys, allow_duplicates=True)
+        data.insert(0, "", keys, allow_duplicates=True)
     numeric = [types.is_numeric_dtype(d) and not types.is_complex_dtype(d) for d in data.dtypes]
     at = np.flatnonzero(numeric)
     kinds = {str(data.dtypes.iloc[i]).lower() for i in at}
@@ -241,7 +241,6 @@ def from_pandas(data: Any) -> Frame:
     X = np.full(data.shape, np.nan, dtype=np.float32 if single else np.float64)
     if len(at):
         X[:, at] = data.iloc[:, at].to_numpy(dtype=X.dtype, na_value=np.nan)
-    names = [as_label(name) or "" for name in data.columns]
     texts = (i for i, number in enumerate(numeric) if not number)
     raw = {i: dict(enumerate(_objects(data.iloc[:, i]))) for i in texts}
     return Frame(names, X, raw, "pandas", ours=True, indexed=indexed)

@@ -12,7 +12,7 @@ from .frame import Frame, collect
 from .text import Line, ReadOptions, Rows, of_width, split_lines
 
 _BEGIN, _END = "!series_matrix_table_begin", "!series_matrix_table_end"
-_SAMPLE = "!Sample_"
+_SAMPLE, _SERIES = "!Sample_", "!series_geo_accession"
 _AGAIN = "the file may be damaged or cut short: download it again"
 
 
@@ -54,8 +54,9 @@ def read_series_matrix(
         raise InputError(what, remedy=_AGAIN)
     order = [place[name] for name in header]
     frame.beside = {name: [cells[i] for i in order] for name, cells in columns.items()}
-    of = [f" of {cells[0]}" for key, cells in above if key.lower() == "!series_geo_accession"][:1]
-    said = f"a GEO series matrix{''.join(of)}: features are in rows, samples in columns"
+    series = [cell for key, cells in above if key.lower() == _SERIES for cell in cells]
+    of = f" of {series[0]}" if series else ""
+    said = f"a GEO series matrix{of}: features are in rows, samples in columns"
     frame.notes.insert(0, said)
     frame.samples, frame.all_features = "columns", True
     return frame

@@ -58,12 +58,11 @@ def save_model(model: Any, path: str | PathLike[str]) -> Path:
     >>> import tempfile
     >>> from sparsegsvp import load_model, save_model
     >>> from sparsegsvp.related import GEPSVM
-    >>> X, y = [[0, 1], [1, 0], [2, 1], [5, 5], [6, 5], [5, 7]], list("aaabbb")
-    >>> model = GEPSVM().fit(X, y)
+    >>> model = GEPSVM().fit([[0, 1], [1, 0], [2, 1], [5, 5], [6, 5], [5, 7]], list("aaabbb"))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     again = load_model(save_model(model, f"{folder}/model.skops"))
-    >>> bool((again.predict(X) == model.predict(X)).all())
-    True
+    >>> again.predict([[1, 1], [6, 6]]).tolist()
+    ['a', 'b']
     """
     skops = need("skops.io", "persist")
     with locating(str(path)), guarded("a model that can be saved"):

@@ -1,7 +1,4 @@
-"""`Table`: samples with names, labels and a record; `read_table` and `make_table` make one.
-
-Both make a `Frame` of their input, of which `_table_of` makes the table.
-"""
+"""`Table`: samples with names, labels and a record; `read_table` and `make_table` make one."""
 
 from __future__ import annotations
 
@@ -187,8 +184,7 @@ def read_table(
     Returns
     -------
     Table
-        Matrix, names, labels, and a record of what was read and left out; `InputError`, in one
-        line, says what is wrong, where, and what to do.
+        Matrix, names, labels, and a record; or an `InputError`: what is wrong, where, the remedy.
 
     Examples
     --------
@@ -267,8 +263,8 @@ def make_table(
     beside = {"target": ("y", y), "id": ("ids", ids), "group": ("groups", groups)}
     beside |= {f"batch:{name}": ("batch", values) for name, values in apart.items()}
     beside = {role: pair for role, pair in beside.items() if pair[1] is not None}
-    of_memory = {name for name, _ in beside.values()} | ({"source"} if source else set())
-    of_memory |= {"feature_names"} if feature_names is not None else set()
+    words = {"source": source or None, "feature_names": feature_names, **dict(beside.values())}
+    of_memory = {name for name, value in words.items() if value is not None}
     kind, given = _kind_of(data), of_memory | options.keys()
     source = str(data) if kind == "file" else source or kind
     with locating(source):

@@ -52,9 +52,8 @@ class ReadOptions:
             "thousands": self.thousands not in {None, *".,' "} - {self.decimal or ""},
         }
         for name in [name for name in wrong if wrong[name]]:
-            what = f"{option(name)} is {quote(getattr(self, name))}"
-            remedy = "give one character (tab for \\t); decimals follow a point or a comma, and "
-            raise InputError(what, remedy=f"{remedy}thousands another, an apostrophe or a blank")
+            remedy = "give one mark, or tab: decimals follow a point or a comma, thousands another"
+            raise InputError(f"{option(name)} is {quote(getattr(self, name))}", remedy=remedy)
 
 
 @dataclass
@@ -184,9 +183,8 @@ def _find_separator(lines: list[str]) -> str:
         header, *body = widths[titles:] or [0]
         if (widest := max(header, *body, 0)) > 1:
             more = {width - header for width in body}
-            fits = len(more) <= 1 and more <= {0, 1}
-            sure = fits and separator != " "
-            ranks[separator] = (fits, header > 1, sure, more <= {0}, -titles, widest)
+            fits, narrow = len(more) <= 1 and more <= {0, 1}, separator != " "
+            ranks[separator] = (fits, header > 1, fits and narrow, more <= {0}, -titles, widest)
     if not ranks:
         raise refused
     return max(ranks, key=lambda s: ranks[s])
