@@ -141,6 +141,17 @@ def test_lines_of_one_name_and_the_column_of_features(tmp_path):
     assert list(table.sample_names) == GSM
 
 
+def test_a_pair_said_twice_of_one_sample_gets_a_number(tmp_path):
+    pairs = ["stage: I", "stage: II", "", "stage: I", "stage: II", ""]
+    extra = ["!Series_geo_accession", f"!Sample_characteristics_ch2\t{quoted(pairs)}"]
+    again = ["", "stage: III", "stage: I", "", "stage: IV", "stage: II"]
+    extra.append(f"!Sample_characteristics_ch2\t{quoted(again)}")
+    path = write(tmp_path / "a.txt", series(extra=extra))
+    table = read_table(path, target="stage")
+    assert list(table.y) == ["I", "II", "I", "I", "II", "II"]  # gaps of one line are filled
+    assert list(read_table(path, target="stage.1").y) == ["III", "IV"]
+
+
 def test_gaps_of_geo(tmp_path):
     numbers = {"a": ["null", 2, "", 4, 5, 6], "b": range(6)}
     table = read_table(write(tmp_path / "a.txt", series(numbers)), target="Tissue")

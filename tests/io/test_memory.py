@@ -120,6 +120,13 @@ def test_the_index_names_the_samples_unless_it_counts(sheet, tmp_path):
     )
 
 
+def test_columns_of_several_levels_keep_the_name_of_the_index(sheet):
+    frame = sheet.frame().set_index("sample")[sheet.names]
+    frame.columns = pd.MultiIndex.from_tuples([("x", name) for name in frame.columns])
+    table = make_table(frame, sheet.labels, id="sample")
+    assert list(table.sample_names) == sheet.ids and table.feature_names[0] == "('x', 'TP53')"
+
+
 def test_identifiers_that_are_given_come_before_an_index(sheet):
     frame = sheet.frame().set_index("sample")[sheet.names]
     given = make_table(frame, sheet.labels, ids=[f"t{i}" for i in range(8)])

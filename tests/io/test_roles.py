@@ -159,9 +159,9 @@ def test_the_word_of_the_caller_wins(tmp_path):
         assert asked.feature_names == ("age", "GENE3")
         dropped = make_table(data, target="type", drop=["age"])
         assert dropped.dropped["age"] == "asked for"
-    with pytest.raises(InputError, match=r"of numbers 'sex' \(keep\).*code text as numbers"):
+    with pytest.raises(InputError, match=r"column 'sex' \(keep\) holds text; code it as numbers"):
         make_table(frame, target="type", keep=["sex"])
-    with pytest.raises(InputError, match=r"numbers 'agee' \(keep\); did you mean 'age'"):
+    with pytest.raises(InputError, match=r"column 'agee' \(keep\) is not there; did you mean"):
         make_table(frame, target="type", keep=["agee"])
     with pytest.raises(InputError, match="'age' is given as drop and as keep"):
         make_table(frame, target="type", drop=["age"], keep=["age"])

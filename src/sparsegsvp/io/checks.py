@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._notices import Notice, notice
-from .._validate import LARGEST, counted, did_you_mean, first_few, listed, quote, suggestion
+from .._validate import LARGEST, counted, first_few, listed, quote, suggestion
 from .cells import BELOW_DETECTION, MISSING, as_label, column_of, spelling_key
 from .errors import InputError, option
 from .frame import Frame
@@ -138,9 +138,10 @@ def _assign_roles(frame: Frame, roles: Roles, target: str | None, first: str) ->
     names, position = frame.names, {name: i for i, name in enumerate(frame.names)}
     keep = set(roles.keep)
     for name in sorted(keep - position.keys()):
-        what = f"there is no {frame.column} of numbers {quote(name)} ({option('keep')})"
-        remedy = did_you_mean(name, names) or "check its name, and code text as numbers"
-        raise InputError(what, remedy=remedy)
+        why, remedy = "is not there", suggestion(name, names)
+        if name in frame.texts:
+            why, remedy = "holds text", "code it as numbers"
+        raise InputError(f"{frame.column} {quote(name)} ({option('keep')}) {why}", remedy=remedy)
     odd = [n for n in names if n in keep and (look_of(n) or identifies(n))]
     frame.roles += [ColumnRole(name, "feature", "kept as asked") for name in odd]
     all_looks = ((i, look_of(name)) for i, name in enumerate(names) if name not in keep)
@@ -314,7 +315,7 @@ def _raw_intensities(X: Any, low: NDArray[Any], high: NDArray[Any]) -> Iterator[
     """Advise the logarithm where like features are positive, skewed and spread over decades."""
     n, m = X.shape
     # few features may be unlike things; logarithms stay below 50, pictures below 256
-    if m < _MANY or np.nanmin(low) < 0 or not 256 < np.nanmax(high) < np.inf:
+    if m < _MANY or np.nanmin(low) < 0 or not 256 < np.nanmax(high) < LARGEST[X.dtype.name]:
         return
     some = X[:: max(1, n // 1000), :: max(1, m // 1000)]  # enough of it
     some = some.toarray() if sparse.issparse(some) else some

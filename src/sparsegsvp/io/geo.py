@@ -56,8 +56,7 @@ def read_series_matrix(
     frame.beside = {name: [cells[i] for i in order] for name, cells in columns.items()}
     series = [cell for key, cells in above if key.lower() == _SERIES for cell in cells]
     of = f" of {series[0]}" if series else ""
-    said = f"a GEO series matrix{of}: features are in rows, samples in columns"
-    frame.notes.insert(0, said)
+    frame.notes.insert(0, f"a GEO series matrix{of}: features are in rows, samples in columns")
     frame.samples, frame.all_features = "columns", True
     return frame
 
