@@ -1,7 +1,8 @@
-"""Threads of the linear algebra beneath a piece of work, and the processes that do it."""
+"""Threads and processes of a piece of work, and the memory there is for it."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -44,3 +45,11 @@ def started_workers(n_jobs: int | None) -> Iterator[Callable[[], None]]:
 
 def _load() -> None:
     from .evaluation import nested  # noqa: F401
+
+
+def memory_size() -> int:
+    """Return the bytes of memory of this machine; very many where that is not known."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # pragma: no cover  (not on this platform)
+        return 1 << 40

@@ -6,6 +6,7 @@ import difflib
 import importlib
 import math
 import operator
+import os
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -139,6 +140,47 @@ def close_names(name: str, known: Sequence[str]) -> list[str]:
         lowered.setdefault(candidate.lower().strip(), candidate)
     close = difflib.get_close_matches(name.lower().strip(), list(lowered), n=3, cutoff=0.6)
     return [lowered[candidate] for candidate in close]
+
+
+def one_line(text: object) -> str:
+    """Replace what is not printable: line breaks, control characters, the marks of `option`."""
+    return "".join(c if c.isprintable() else " " for c in str(text))
+
+
+def quote(value: object, limit: int = 40) -> str:
+    """Name a value from a file: in quotes, shortened, printable."""
+    text = one_line(value)
+    return f"'{text}'" if len(text) <= limit else f"'{text[: limit - 1]}…'"
+
+
+def shown_name(path: str | os.PathLike[str]) -> str:
+    """Return a file's name as text that can be written anywhere, whatever bytes it is of."""
+    return os.fsencode(os.path.basename(path)).decode("utf-8", "replace")
+
+
+def listed(values: Iterable[object], shown: int = 5, limit: int = 40) -> str:
+    """Join names into ``'a', 'b' and 3 more``."""
+    items = [quote(v, limit) for v in values]
+    if len(items) > shown:
+        items[shown:] = [f"{len(items) - shown} more"]
+    return " and ".join(part for part in (", ".join(items[:-1]), *items[-1:]) if part) or "none"
+
+
+def counted(n: int, noun: str, verb: str = "is") -> str:
+    """Return ``1 value is``, or ``3 values are``; also with "was", or without a verb."""
+    several = {"is": "are", "was": "were"}
+    return (f"1 {noun} {verb}" if n == 1 else f"{n} {noun}s {several.get(verb, '')}").rstrip()
+
+
+def did_you_mean(name: str, candidates: Sequence[str]) -> str:
+    """Ask whether one of the candidates was meant; empty if none is like the name."""
+    close = close_names(name, candidates)
+    return f"did you mean {' or '.join(quote(c) for c in close)}?" if close else ""
+
+
+def suggestion(name: str, candidates: Sequence[str]) -> str:
+    """Say which of the candidates was probably meant, or what there is."""
+    return did_you_mean(name, candidates) or f"there are {listed(candidates)}"
 
 
 def find_columns(

@@ -89,7 +89,7 @@ def test_columns_of_obs(frame):
         ({"batch": "class"}, "column 'class' is given as target and as batch"),
         ({"batch": "id2"}, "column 'id2' (batch) has a different value in every row"),
         ({"batch": "one"}, "column 'one' (batch) has only the value 'o'"),
-        ({"batch": "gap"}, "sample 'b': a sample has no value in column 'gap' (batch)"),
+        ({"batch": "gap"}, "sample 'b': there is no value in column 'gap' (batch)"),
         ({"batch": np.array(PLATES)}, "batch is a ndarray; name columns, or give values under"),
         ({"batch": {"plate": PLATES[:4]}}, "batch has 4 values for 6 samples"),
     ],
@@ -105,7 +105,7 @@ def test_what_cannot_be_a_batch_is_refused_in_one_line(frame, options, said):
 
 def test_a_file_takes_no_values(tmp_path, frame):
     frame.to_csv(tmp_path / "a.csv", index=False)
-    with pytest.raises(InputError, match="a file holds its own labels and names; leave batch out"):
+    with pytest.raises(InputError, match="a file has no use for batch; leave that out"):
         make_table(tmp_path / "a.csv", target="class", batch={"plate": PLATES})
 
 

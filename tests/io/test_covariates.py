@@ -9,6 +9,7 @@ from scipy import sparse
 
 from sparsegsvp.estimators.pipeline import Log2
 from sparsegsvp.io import InputError, make_table, read_table
+from sparsegsvp.report import role_lines
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,7 @@ def check(table, frame) -> None:
     reasons = {c.column: (c.role, c.reason) for c in table.roles}
     for name in ("age", "sex=M vs F", "stage=III vs I"):
         assert reasons[name] == ("feature", "adjusted for: in every panel")
-    lines = [line for line in table.role_lines() if line["role"] == "feature"]
+    lines = [line for line in role_lines(table) if line["role"] == "feature"]
     assert sum(line["count"] for line in lines) == 64
     assert not table.dropped
 
@@ -124,17 +125,17 @@ def test_codes_for_missing_values_and_decimal_commas(frame) -> None:
     [
         ({}, {"adjust": "aeg"}, r"there is no column 'aeg' \(adjust\); did you mean 'age'"),
         ({}, {"adjust": "age", "drop": ["age"]}, "'age' is given as adjust and as drop"),
-        ({"sex": "M"}, {"adjust": "sex"}, "'sex' .adjust. has only the value 'M'"),
-        ({"age": 61}, {"adjust": "age"}, "'age' .adjust. has only the value '61'"),
-        ({"age": None}, {"adjust": "age"}, "'age' .adjust. has no value"),
+        ({"sex": "M"}, {"adjust": "sex"}, "'sex' .adjust. needs two values or more, and has 'M'"),
+        ({"age": 61}, {"adjust": "age"}, "'age' .adjust. needs two values or more, and has '61'"),
+        ({"age": None}, {"adjust": "age"}, "'age' .adjust. needs two values or more, and has none"),
         ({"sex": ["X", *"MFMFMFMFMFM"]}, {"adjust": "sex"}, "has the value 'X' in one sample only"),
-        ({"sex": [None, *"MFMFMFMFMFM"]}, {"adjust": "sex"}, ".adjust. has no value in row 1"),
+        ({"sex": [None, *"MFMFMFMFMFM"]}, {"adjust": "sex"}, "has no value on sample 's0'"),
         ({"age": [">90", *range(11)]}, {"adjust": "age"}, "'>90' is not a number; correct"),
-        ({"age": ["inf", *range(11)]}, {"adjust": "age"}, "'age' .adjust. is infinite"),
+        ({"age": ["inf", *range(11)]}, {"adjust": "age"}, "column 'age': inf is infinite"),
         ({"sex": list("MFMFMFMFMFMX")}, {"features": ["sex=M vs F", "G1"]},
-         "'sex' .adjust. has the value 'X', which training has not .it has 'F' and 'M'"),
+         "'sex' .adjust. has values that are new: 'X', not 'F' and 'M'"),
         ({"age": list("abcdefghijkl")}, {"features": ["age", "G1"], "adjust": "age"},
-         "'a' is not a number"),
+         "'age' .adjust. holds text .'a', 'b'"),
     ],
     ids=str,
 )  # fmt: skip

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sparsegsvp
+from sparsegsvp._validate import listed, one_line, quote
 from sparsegsvp.io import InputError, make_table, read_table
-from sparsegsvp.io.errors import listed, one_line, option, quote, spelled
+from sparsegsvp.io.errors import option, spelled
 
 MARKS = "\ue000\ue001\ue002"
 
@@ -50,8 +51,8 @@ def test_two_spellings():
         (
             "age,sex,class\n1,F,x\n2,M,y\n3,F,x\n4,M,y\n",
             {"target": "class"},
-            "leave it out with drop=['sex'], have",
-            "leave it out with --drop sex, have",
+            "leave text out with drop=['sex'], have",
+            "leave text out with --drop sex, have",
         ),
         (
             "a,class\n1,x\n2,y\n",

@@ -115,8 +115,8 @@ def test_in_doubt_the_option_is_named(tmp_path):
     path = write(tmp_path / "a.csv", "id,1,2,3\n1,1,2,3\n2,3,4,9\n3,5,6,7\n4,0,1,1\n")
     labels = write(tmp_path / "labels.csv", "id,class\n1,x\n2,y\n3,x\n")
     message = refusal(path, labels=labels)
-    assert "name columns ('1' and '2') as well as rows" in message
-    assert "say transpose=True if" in message and "transpose=False if" in message
+    assert "name columns ('1' and '2') and rows" in message
+    assert "say transpose=True if" in message and "else transpose=False" in message
     assert read_table(path, labels=labels, transpose=False).X.tolist() == [
         [1, 2, 3], [3, 4, 9], [5, 6, 7]
     ]  # fmt: skip
@@ -243,7 +243,7 @@ def test_an_unknown_code_is_proposed_by_name(tmp_path):
     assert "if it stands for a missing value, use na='u.d.'" in refusal(path, target="class")
     assert read_table(path, target="class", na="u.d.").n_missing == 4
     path.write_text("a,b,class\n" + "1,2,x\n" * 15 + "1,2O,y\n")
-    assert "if it is no sample; if it stands for a missing value, use na='2O'" in refusal(
+    assert "drop=['b']; if it stands for a missing value, use na='2O'" in refusal(
         path, target="class"
     )
 
@@ -255,7 +255,7 @@ SHARED = np.array([[1.0, 10, 5, np.nan], [3, 20, 6, 2], [5, 60, 7, 7]])  # a, b,
 
 @pytest.mark.parametrize(
     ("how", "expected"),
-    [("mean", [3, 11 / 3, 19 / 3]), ("max", [5, 6, 7]), ("first", [1, 3, 5])],
+    [("mean", [3, 11 / 3, 19 / 3]), ("max", [5, 6, 7])],
 )
 @pytest.mark.parametrize("kind", ["rows", "columns", "frame", "objects", "matrix", "sparse"])
 def test_shared_names_are_made_one(tmp_path, kind, how, expected):
@@ -284,14 +284,14 @@ def test_shared_names_are_made_one(tmp_path, kind, how, expected):
     np.testing.assert_allclose(X, np.column_stack([expected, [10, 20, 60]]), rtol=1e-15)
     assert sum("1 name is shared by 3 features" in sentence for sentence in table.record) == 1
     del options["collapse"]
-    with pytest.raises(InputError, match=r"make them one with collapse='mean', 'max' or 'first'"):
+    with pytest.raises(InputError, match=r"make them one with collapse='mean' or 'max'"):
         make_table(data, **options)
 
 
 def test_only_features_are_made_one(tmp_path):
     path = write(tmp_path / "a.csv", "a,class,class\n1,x,y\n2,y,x\n")
     assert "column name 'class' appears 2 times" in refusal(path, target="class", collapse="mean")
-    assert "collapse must be 'mean', 'max' or 'first', got 'sum'" in refusal(path, collapse="sum")
+    assert "collapse must be 'mean' or 'max', got 'sum'" in refusal(path, collapse="sum")
     wanted = write(tmp_path / "b.csv", "b,a,c,a\n1,2,3,4\n5,6,7,8\n")
     table = read_table(wanted, features=["a", "b"], collapse="mean")
     assert table.feature_names == ("a", "b") and table.X.tolist() == [[3, 1], [7, 5]]

@@ -45,7 +45,7 @@ def test_quotes_that_are_no_quotes_and_cells_of_two_lines(tmp_path):
     table = read_table(write(tmp_path / "a.csv", text), target="class", id="id", drop="note, long")
     assert table.feature_names == ('5" probe',) and table.X.ravel().tolist() == [1, 2, 3]
     escaped = 'id,g,class\n"a \\"b\\"",1,x\n"c",2,y\n'  # as R's write.table has it
-    assert "text follows a closing quotation mark" in refusal(
+    assert "line 2, cell 1: a quotation mark" in refusal(
         write(tmp_path / "b.csv", escaped), target="class", id="id"
     )
 

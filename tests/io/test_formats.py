@@ -199,7 +199,7 @@ def test_a_format_is_one_entry_of_a_list(sheet, tmp_path, monkeypatch):
     )
     np.testing.assert_array_equal(read_table(turned, transpose=True).X, sheet.X)
     (tmp_path / "a.doc").write_text("x")
-    with pytest.raises(InputError, match=r"AnnData \(\.h5ad\) and JSON lines are read"):
+    with pytest.raises(InputError, match=r"AnnData \(\.h5ad\), JSON lines are read"):
         read_table(tmp_path / "a.doc")
 
 

@@ -111,7 +111,11 @@ def test_it_can_itself_give_the_labels(tmp_path):
         ({"numbers": {"a": [1, 2]}}, "Tissue", "line 13: 3 cells where the header has 7"),
         ({"extra": ['!Sample_status\t"x"']}, "Tissue", "'!Sample_status' has 1 values for 6"),
         ({"header": [*GSM[:5], "GSM9"]}, "Tissue", "nothing of the samples 'GSM9' of its table"),
-        ({"numbers": {"a": ["x", *"12345"], "b": range(6)}}, "Tissue", "line 13, row 'a', column"),
+        (
+            {"numbers": {"a": ["x", *"12345"], "b": range(6)}},
+            "Tissue",
+            "a.txt, column 'GSM1', row 'a': 'x' is not",
+        ),
     ],
 )
 def test_refusals(tmp_path, content, target, expected):
@@ -125,7 +129,7 @@ def test_refusals(tmp_path, content, target, expected):
     "text", ['!Series_title\t"x"\n', "!Sample_title\n", '!Series_\t"' + "x" * 200_000]
 )
 def test_torn_files_are_refused(tmp_path, text):
-    with pytest.raises(InputError, match=r"download it again|line 1, cell 2: a cell"):
+    with pytest.raises(InputError, match=r"download it again|line 1, cell 2: .*field larger"):
         read_table(write(tmp_path / "a.txt", text), target="x")
 
 
@@ -135,6 +139,17 @@ def test_lines_of_one_name_and_the_column_of_features(tmp_path):
     table = read_table(path, target="note.1", group="note", id="ID_REF")
     assert list(table.y[:2]) == ["b0", "b1"] and list(table.groups[:2]) == ["a0", "a1"]
     assert list(table.sample_names) == GSM
+
+
+def test_a_pair_said_twice_of_one_sample_gets_a_number(tmp_path):
+    pairs = ["stage: I", "stage: II", "", "stage: I", "stage: II", ""]
+    extra = ["!Series_geo_accession", f"!Sample_characteristics_ch2\t{quoted(pairs)}"]
+    again = ["", "stage: III", "stage: I", "", "stage: IV", "stage: II"]
+    extra.append(f"!Sample_characteristics_ch2\t{quoted(again)}")
+    path = write(tmp_path / "a.txt", series(extra=extra))
+    table = read_table(path, target="stage")
+    assert list(table.y) == ["I", "II", "I", "I", "II", "II"]  # gaps of one line are filled
+    assert list(read_table(path, target="stage.1").y) == ["III", "IV"]
 
 
 def test_gaps_of_geo(tmp_path):

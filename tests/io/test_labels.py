@@ -64,8 +64,14 @@ def test_anndata_matches_by_obs_names(tmp_path, sheet, write_sheet):
     [
         ({"on": "sampl"}, "labels.csv: there is no column 'sampl' (on); did you mean 'sample'?"),
         ({"target": "x"}, "labels.csv: there is no column 'x' (target)"),
-        ({}, "labels.csv: it has the columns 'diagnosis' and 'site' besides 'sample'"),
-        ({"target": "diagnosis", "id": None}, "the samples have no identifiers to match"),
+        (
+            {},
+            "labels.csv: say which column holds the labels: target; there are 'diagnosis'",
+        ),
+        (
+            {"target": "diagnosis", "id": None},
+            "the table has none, the labels 's3' and 's1'; name the column of identifiers",
+        ),
     ],
 )
 def test_refusals(files, options, expected):

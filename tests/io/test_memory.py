@@ -120,6 +120,13 @@ def test_the_index_names_the_samples_unless_it_counts(sheet, tmp_path):
     )
 
 
+def test_columns_of_several_levels_keep_the_name_of_the_index(sheet):
+    frame = sheet.frame().set_index("sample")[sheet.names]
+    frame.columns = pd.MultiIndex.from_tuples([("x", name) for name in frame.columns])
+    table = make_table(frame, sheet.labels, id="sample")
+    assert list(table.sample_names) == sheet.ids and table.feature_names[0] == "('x', 'TP53')"
+
+
 def test_identifiers_that_are_given_come_before_an_index(sheet):
     frame = sheet.frame().set_index("sample")[sheet.names]
     given = make_table(frame, sheet.labels, ids=[f"t{i}" for i in range(8)])
@@ -225,9 +232,9 @@ def test_a_path_and_a_table(sheet, write_sheet, tmp_path):
     assert table.digest == expected.digest and table.source == "a.tsv"
     assert make_table(str(path), **options).digest == expected.digest
     assert make_table(table) is table
-    with pytest.raises(InputError, match=r"a Table is taken as it is; leave target, drop out"):
+    with pytest.raises(InputError, match=r"a Table has no use for drop, target; leave"):
         make_table(table, target="class", drop=["a"])
-    with pytest.raises(InputError, match=r"a\.tsv: a file holds its own .*; leave y out"):
+    with pytest.raises(InputError, match=r"a\.tsv: a file has no use for y; leave"):
         make_table(path, sheet.labels)
 
 
@@ -242,16 +249,20 @@ LAZY = type("Lazy", (), {"__dask_graph__": None})()
         (
             FRAME,
             {"target": "class"},
-            "column 'sex' holds text ('F' on row 1); leave it out with drop=['sex'], have",
+            "column 'sex' holds text ('F' on row 1); leave text out with drop=['sex'], have",
         ),
         (FRAME, {"target": "class", "y": [1, 2, 1, 2]}, "target and y are both given"),
         (FRAME, {"y": [1, 2], "drop": ["sex", "class"]}, "y has 2 values for 4 samples"),
         (FRAME, {"y": np.eye(4), "drop": ["sex", "class"]}, "y must be one-dimensional"),
-        (FRAME, {"target": "class", "separator": ";"}, "in memory; leave separator out"),
-        (FRAME, {"target": "class", "layer": "raw"}, "layer is for AnnData"),
-        (FRAME, {"target": "class", "feature_names": list("abc")}, "leave feature_names out"),
+        (FRAME, {"target": "class", "separator": ";"}, "data frame has no use for separator"),
+        (FRAME, {"target": "class", "layer": "raw"}, "a data frame has no use for layer"),
+        (
+            FRAME,
+            {"target": "class", "feature_names": list("abc")},
+            "a data frame has no use for feature_names",
+        ),
         (FRAME, {"target": "class", "source": "visit 2"}, "visit 2: column 'sex' holds text"),
-        (np.eye(3), {}, "array: there are no labels; give them as y"),
+        (np.eye(3), {}, "matrix: there are no labels; give them as y"),
         (np.eye(3), {"target": "class"}, "a matrix has no column 'class' (target)"),
         (np.ones(3), {"y": [1, 2, 1]}, "the data are 1-dimensional"),
         (np.eye(2), {"y": [0, 1], "feature_names": ["a"]}, "1 feature_names for 2 columns"),

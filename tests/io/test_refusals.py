@@ -57,7 +57,7 @@ CASES = {
     "categorical": (
         "age,sex,class\n1,F,x\n2,M,y\n3,F,x\n4,M,y\n",
         {"target": "class"},
-        "column 'sex' holds text ('F' on line 2); leave it out with drop=['sex'], have it in every",
+        "column 'sex' holds text ('F' on line 2); leave text out with drop=['sex'], have it in",
     ),
     "several categorical": (
         "age,sex,site,class\n1,F,A,x\n2,M,B,y\n3,F,A,x\n4,M,A,y\n",
@@ -85,7 +85,7 @@ CASES = {
     "unquoted decimal comma": (
         "a,b,class\n" + "1,2,x\n" * 20 + "1,5,2,y\n",
         {"target": "class"},
-        "line 22: 4 cells where the header has 3; quote cells that hold a comma",
+        "line 22: 4 cells where the header has 3; every line needs one cell per",
     ),
     "open quote": (
         'a,b,class\n1,"2,x\n1,2,y\n',
@@ -107,7 +107,7 @@ CASES = {
     "no group for one": (
         "a,b,class,g\n1,2,x,1\n3,4,y,\n",
         {"target": "class", "group": "g"},
-        "line 3: a sample has no group",
+        "line 3: there is no value in group",
     ),
     "unnamed column": ("a,,class\n1,2,x\n3,4,y\n", {"target": "class"}, "column 2 has no name but"),
     "no header": ("1,2,0\n3,4,1\n", {"target": "class"}, "the first line holds only numbers"),
@@ -124,12 +124,12 @@ CASES = {
     "text among the samples": (
         "gene,what,s1,s2\nA,one,1,2\nB,two,3,4\nC,three,5,6\n",
         {"transpose": True},
-        "line 2, row 'A', column 'what': 'one' is not a number; correct it, leave the cell empty",
+        "column 'what', row 'A': 'one' is not a number; correct it, leave the cell empty",
     ),
     "repeated gene": (
         "gene,s1,s2\nA,1,2\nB,3,4\nA,5,6\n",
         {"transpose": True},
-        "row name 'A' appears 2 times (lines 2, 4)",
+        "row name 'A' appears 2 times (rows 1, 3)",
     ),
     "zero bytes": (b"\x00\x01\x02\x03" * 100, {}, "this is not a text table"),
     "control characters": (
@@ -138,7 +138,7 @@ CASES = {
         "line 3, column 'a': ' [31m' is not a number",
     ),
     "layer of a csv": (GOOD, {"layer": "raw"}, "layer is for AnnData"),
-    "on without labels": (GOOD, {"on": "id"}, "on names a column of the file given with"),
+    "on without labels": (GOOD, {"on": "id"}, "on is for the file of labels"),
     "positive alone": ("a,b\n1,2\n3,4\n", {"positive": "x"}, "positive needs target"),
 }
 
@@ -163,7 +163,7 @@ def test_paths(tmp_path):
         tmp_path / "a.doc", b"x"
     )
     assert "not an Excel workbook" in refusal(tmp_path / "a.xls", b"x")
-    assert "no extension" in refusal(tmp_path / "table", b"x")
+    assert "files of type '' are not read" in refusal(tmp_path / "table", b"x")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from sparsegsvp.io import InputError, make_table, read_table
-from sparsegsvp.io.roles import look_of, names_people, names_samples
+from sparsegsvp.io.roles import PEOPLE, SAMPLES, identifies, look_of
+from sparsegsvp.report import role_lines
 
 # Genes, proteins, metabolites, probes, spectra, species, pathways: whatever they hold inside.
 MEASURED = """
@@ -49,7 +50,7 @@ def test_what_is_measured_looks_like_nothing(name):
     look = look_of(name)
     # one unknown word is not enough: then the values must differ, too
     assert look is None or not look.plain
-    assert not names_samples(name) and not names_people(name)
+    assert not identifies(name)
 
 
 @pytest.mark.parametrize(
@@ -90,13 +91,13 @@ def test_what_is_not_measured_is_recognised(name, role):
     ],
 )
 def test_names_of_identifiers(name):
-    assert names_samples(name)
+    assert identifies(name, SAMPLES)
 
 
 @pytest.mark.parametrize("name", ["patient", "PatientID", "subject_no", "donor", "Mouse", "family"])
 def test_names_of_people(name):
-    assert names_people(name)
-    assert not names_people("sample_id")
+    assert identifies(name, PEOPLE)
+    assert not identifies("sample_id", PEOPLE)
 
 
 # --- tables ------------------------------------------------------------------------------
@@ -130,7 +131,7 @@ def test_clinical_columns_of_a_wide_table_are_left_out(counts):
     assert table.X.shape == (40, 60) and set(table.dropped) == more.keys()
     assert table.dropped["age"] == "covariate: looks clinical"
     assert any(text.startswith("4 columns were left out") for text in table.record)
-    lines = table.role_lines()
+    lines = role_lines(table)
     assert lines[-1] == {"role": "feature", "columns": [], "count": 60, "reason": "numbers"}
     assert sum(line["count"] for line in lines) == 65
     assert {"role": "covariate", "columns": ["age", "sex"], "count": 2,
@@ -158,9 +159,9 @@ def test_the_word_of_the_caller_wins(tmp_path):
         assert asked.feature_names == ("age", "GENE3")
         dropped = make_table(data, target="type", drop=["age"])
         assert dropped.dropped["age"] == "asked for"
-    with pytest.raises(InputError, match=r"column 'sex' \(keep\) holds text .*code it as numbers"):
+    with pytest.raises(InputError, match=r"column 'sex' \(keep\) holds text; code it as numbers"):
         make_table(frame, target="type", keep=["sex"])
-    with pytest.raises(InputError, match=r"no column 'agee' \(keep\); did you mean 'age'"):
+    with pytest.raises(InputError, match=r"column 'agee' \(keep\) is not there; did you mean"):
         make_table(frame, target="type", keep=["agee"])
     with pytest.raises(InputError, match="'age' is given as drop and as keep"):
         make_table(frame, target="type", drop=["age"], keep=["age"])
@@ -477,12 +478,12 @@ def test_text_in_a_small_table_is_refused_with_what_it_may_be_for(tmp_path):
     with pytest.raises(InputError) as caught:
         make_table(frame, target="type")
     assert str(caught.value).endswith(
-        "columns 'arm' and 'city' hold text ('a0' on row 1); leave them out with drop=['arm', "
-        "'city'], have them in every panel with adjust=['arm', 'city'], or code them as numbers"
+        "columns 'arm' and 'city' hold text ('a0' on row 1); leave text out with drop=['arm', "
+        "'city'], have it in every panel with adjust=['arm', 'city'], or code it as numbers"
     )
     with pytest.raises(InputError) as caught:
         make_table(frame.drop(columns="city"), target="type")
-    assert "column 'arm' holds text ('a0' on row 1); leave it out with drop" in str(caught.value)
+    assert "column 'arm' holds text ('a0' on row 1); leave text out with drop" in str(caught.value)
     for name in ("sample", "donor"):
         again = frame.drop(columns="city").rename(columns={"arm": name})
         with pytest.raises(InputError, match=f"group='{name}' keeps the samples of each together"):

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sparsegsvp._validate import one_line
 from sparsegsvp.io import InputError
-from sparsegsvp.io.errors import one_line
 from sparsegsvp.io.files import prepare_output, whole_folder, write_atomic
-from sparsegsvp.io.text import csv_text, harmless
+from sparsegsvp.report.charts import csv_text, harmless
 from sparsegsvp.workflow.results import workbook
 
 OWNED = ("a.txt", "b.txt", "more/")

@@ -17,6 +17,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import confusion_matrix, roc_auc_score, roc_curve
 from sklearn.model_selection import StratifiedKFold
 
+from sparsegsvp.io.roles import ColumnRole
+
 SIZES = (1, 2, 3, 5, 8, 13, 21, 30)
 #: Kinds of runs that conftest makes a document of.
 CASES = ("signal", "weak", "none", "three", "twelve", "batches", "hostile")
@@ -63,10 +65,7 @@ def make_table(n=120, m=60, effect=1.2, classes=("ill", "well"), seed=0, **more:
         notices=(),
         dropped={"note": "text"},
         n_missing=0,
-        role_lines=lambda: [
-            {"role": "target", "columns": ["state"], "count": 1, "reason": "asked for"},
-            {"role": "feature", "columns": [], "count": m, "reason": "numbers"},
-        ],
+        roles=(ColumnRole("state", "target", "asked for"),),
     )
     for name, value in more.items():
         setattr(table, name, value)

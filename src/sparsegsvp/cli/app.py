@@ -16,7 +16,8 @@ from typing import Annotated, Any, TypeVar
 import typer
 from typer.core import TyperCommand
 
-from ..io.errors import InputError, one_line
+from .._validate import one_line
+from ..io.errors import InputError
 from . import commands
 from .options import flag
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._threads import started_workers
-from .._validate import need
-from ..io.errors import InputError, suggestion
+from .._validate import need, suggestion
+from ..io.errors import InputError
 from .options import (
     COMMANDS,
     READING,

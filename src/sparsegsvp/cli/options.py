@@ -19,7 +19,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ..io.errors import InputError, option, quote, suggestion
+from .._validate import quote, suggestion
+from ..io.errors import InputError, option
 
 EVERYDAY, SAMPLES, FILE, RUN, RARE = (
     "Options", "The samples", "The file", "The run", "Rarely needed",
@@ -156,7 +157,7 @@ OPTIONS = {
         Option("thousands", "Thousands mark", "mark within large numbers", RARE),
         Option("encoding", "Encoding", "of a text file", RARE),
         Option("layer", "Layer", "of an .h5ad file", RARE),
-        Option("collapse", "Features of one name", "mean, max or first of features of one name",
+        Option("collapse", "Features of one name", "mean or max of features of one name",
                RARE),
         Option("floor", "Smallest value under the logarithm", "of --log2; 16 is usual for "
                "microarrays", RARE, float, default=1.0),

@@ -18,14 +18,16 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from .._threads import memory_size
+from .._validate import shown_name
 from ..io import InputError, read_table
 from ..io.cells import as_label
 from ..io.errors import locating
 from ..io.formats import read_frame
 from ..io.frame import Frame
-from ..io.roles import FEW_LEVELS, sorts_samples
+from ..io.roles import FEW_LEVELS, STRONG, identifies, words_of
 from ..io.table import requested
-from ..io.text import existing_file, looks_numeric, memory_size, shown_name
+from ..io.text import existing_file, looks_numeric
 
 _LIKELY = re.compile(
     r"class|label|target|diagnos|disease|status|outcome|condition|response|type|subtype|group"
@@ -44,6 +46,12 @@ class Candidate:
     proposed: bool = False
 
 
+def _sorts_samples(name: str) -> bool:
+    """Whether a column is named like a sex, an age, a batch or identifiers: no classes to tell."""
+    looks = {STRONG.get(word) for word in words_of(name)}
+    return identifies(name) or not looks.isdisjoint(("clinical", "technical"))
+
+
 def _ranked(columns: Mapping[str, Sequence[str | None]], rows: bool = False) -> list[Candidate]:
     """Return the columns of labels that may hold the classes, the likeliest first."""
     ranked: list[tuple[tuple[bool, bool, bool], Candidate]] = []
@@ -52,7 +60,7 @@ def _ranked(columns: Mapping[str, Sequence[str | None]], rows: bool = False) -> 
         if not 2 <= len(counts) <= FEW_LEVELS or min(counts.values()) < 2 or not name:
             continue
         likely = bool(_LIKELY.search(name))
-        rank = (sorts_samples(name), not likely, all(map(looks_numeric, counts)))
+        rank = (_sorts_samples(name), not likely, all(map(looks_numeric, counts)))
         ranked.append((rank, Candidate(name, dict(sorted(counts.items())), rows)))
     ranked.sort(key=lambda pair: pair[0])
     fit = [rank for rank, _ in ranked if not rank[0] and not (rank[1] and rank[2])]

@@ -25,7 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..io.errors import InputError, quote
+from .._validate import quote
+from ..io.errors import InputError
 from ..io.files import write_atomic
 from .options import COMMANDS, FILES, command_words, explain, reading_of
 

@@ -18,8 +18,8 @@ from rich.progress import Progress, TaskID
 from rich.table import Table as Grid
 from rich.text import Text
 
-from .._validate import first_few
-from ..io.errors import naming, one_line, spelled
+from .._validate import first_few, one_line
+from ..io.errors import naming, spelled
 from .options import flag
 
 if TYPE_CHECKING:
@@ -148,10 +148,12 @@ class Screen:
 
     def show_roles(self, table: Table) -> None:
         """Show what each column is for: a line for each role and reason, features last."""
+        from ..report import role_lines
+
         grid = Grid(box=None, padding=(0, 2, 0, 0))
         for title in ("role", "columns", "why"):
             grid.add_column(title, overflow="fold", header_style="bold")
-        lines = table.role_lines()
+        lines = role_lines(table)
         for line in lines:
             names = [one_line(name) or "(names of rows)" for name in line["columns"]]
             shown = first_few(names, _NAMED)

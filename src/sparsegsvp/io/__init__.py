@@ -1,10 +1,8 @@
 """Files in and out: tables, models, and folders written whole or not at all.
 
-The walk of a file to a `Table`, a module for each step: `formats` knows a file by its name, and
-`text`, `geo` or a library reads it; `frame` holds any input as one data frame of cells; `table`
-makes the table of it, where `cells` makes numbers and labels, `roles` decides what columns are
-for, and `checks` refuses what cannot be used. `files` and `models` write. Names are loaded when
-first used, so that the command line answers ``--help`` at once.
+The walk to a `Table`: `formats` knows a file by its name, `text`, `geo` or a library reads it;
+`frame` holds any input as one data frame of cells; `table` makes the table: `cells` reads numbers
+and labels, `roles` says what columns are for, `checks` refuses. `files` and `models` write.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Cells: the one parser that makes numbers, labels and missing values of them, for all columns.
-
-Text is a number with a decimal point or, if the table shows it, with decimal commas. What may be
-read in two ways is refused with both: 1.042 beside 783 may be 1042, and 1,234 may be 1.234.
-"""
+"""Cells: one parser reads numbers, labels and missing values, or refuses with both readings."""
 
 from __future__ import annotations
 
@@ -19,7 +15,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._notices import notice
-from .errors import InputError, counted, listed, option, quote
+from .._validate import counted, first_few, listed, quote
+from .errors import InputError, option
 from .roles import IS, VERSUS, WORDS, ColumnRole, Roles, identifies, look_of, made_of
 from .text import ReadOptions, looks_numeric
 
@@ -31,12 +28,14 @@ _MARKS = {".": ".", ",": ",", "'": "'\u2019", " ": _BLANKS}
 THOUSANDS = {mark: re.compile(rf"[+-]?[1-9]\d{{0,2}}([{mark}]\d{{3}})+") for mark in ".,"}
 # How numbers are written; the last have digits in groups of three, whatever the marks.
 _FORMS = {
-    "number": re.compile(r"[+-]?\d{1,19}"),
-    ".": re.compile(r"[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?"),
-    ",": re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?"),
-    "grouped": re.compile(rf"[+-]?\d{{1,3}}([.,'\u2019{_BLANKS}])\d{{3}}(\1\d{{3}})*([.,]\d+)?"),
+    kind: re.compile(form, re.ASCII)
+    for kind, form in {
+        "number": r"[+-]?\d{1,19}",
+        ".": r"[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?",
+        ",": r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?",
+        "grouped": rf"[+-]?\d{{1,3}}([.,'\u2019{_BLANKS}])\d{{3}}(\1\d{{3}})*([.,]\d+)?",
+    }.items()
 }
-_CODE_LENGTH = 20  # what is longer is no code
 
 BELOW_DETECTION = frozenset(WORDS["missing"]["below detection"])
 NOT_AVAILABLE = frozenset(WORDS["missing"]["everywhere"])
@@ -77,9 +76,8 @@ class Codes:
         text = as_label(cell, strip)
         if text is None or text.strip().lower() in NOT_AVAILABLE | self.given:
             return None
-        if self.numbers and looks_numeric(text) and float(text) in self.numbers:
-            return None
-        return text
+        is_code = self.numbers and looks_numeric(text) and float(text) in self.numbers
+        return None if is_code else text
 
     def column(self, role: str, cells: Sequence[Any]) -> list[str | None]:
         """Read a column with a role; blanks around labels stay until they are counted."""
@@ -91,15 +89,13 @@ class Codes:
         """Say how a cell is written: "missing", "text" or one of `_FORMS`."""
         if isinstance(cell, int | float | Decimal | np.number | np.bool_):
             return "missing" if math.isnan(cell) else "number"
-        if not isinstance(cell, str):
-            return "missing" if as_label(cell) is None else "text"
-        text = cell.strip()
-        if text.lower() in self.missing:
+        text = cell.strip() if isinstance(cell, str) else as_label(cell)
+        if text is None or text.lower() in self.missing:
             return "missing"
-        for kind, form in _FORMS.items():
-            if form.fullmatch(text) and (text.isascii() or kind == "grouped"):
-                return kind
-        return "number" if looks_numeric(text) else "text"  # as 1e5 and inf are
+        if not isinstance(cell, str):
+            return "text"
+        forms = (kind for kind, form in _FORMS.items() if form.fullmatch(text))
+        return next(forms, "number" if looks_numeric(text) else "text")  # as 1e5 and inf are
 
     def number(self, cell: Any, decimal: str, thousands: str | None = None) -> float | None:
         """Read a number; NaN where it is missing, None if it is none."""
@@ -146,37 +142,35 @@ class Column:
 
     def may_be_thousands(self, mark: str) -> bool:
         """Whether marks stand before three digits only, beside whole numbers of three digits."""
-        if not all(map(THOUSANDS[mark].fullmatch, self.texts(mark))):
-            return False
         others = [self.codes.number(self.cells[i], mark) for i in self.kinds["number"]]
         sizes = np.abs([*self.values.tolist(), *others])
-        return bool(100 <= sizes[sizes % 1 == 0].max(initial=0) < 1000)
+        hundreds = 100 <= sizes[sizes % 1 == 0].max(initial=0) < 1000
+        return bool(hundreds and all(map(THOUSANDS[mark].fullmatch, self.texts(mark))))
 
     def to_numbers(self, decimal: str, thousands: str | None, frame: Frame) -> NDArray[np.float64]:
         """Return the numbers, or refuse cells that are none; codes go into the frame's count."""
-        values, bad = self.values.copy(), []
+        values, bad = self.values.copy(), dict[int, str]()
         for i, cell in self.cells.items():
-            value = self.codes.number(cell, decimal, thousands)
+            value, text = self.codes.number(cell, decimal, thousands), str(cell).strip()
             values[i] = math.nan if value is None else value
-            bad += [i] if value is None else []
-            if value is not None and math.isnan(value) and isinstance(cell, str) and cell.strip():
-                frame.codes[cell.strip()] += 1
-        if not bad:
-            return values
-        text, like = str(self.cells[bad[0]]).strip(), ""
-        others = "line" if frame.column == "column" else "column"
-        remedy = f"correct it, leave the cell empty, or leave the {frame.column} out with "
-        remedy += f"{option('drop', [self.name])}, or the {others} if it is no sample"
-        if _FORMS["grouped"].fullmatch(text):
-            mark = next(c for c in text.lstrip("+-") if not c.isdigit())
-            mark = next(m for m, variants in _MARKS.items() if mark in variants)
-            like = " (it has a thousands separator)"
-            remedy = f"use {option('thousands', mark)}, or remove the separators"
-        elif len({str(self.cells[i]).strip() for i in bad}) == 1 and len(text) <= _CODE_LENGTH:
-            remedy += f"; if it stands for a missing value, use {option('na', text)}"
-        like = like or (f" ({len(bad)} cells like this)" if len(bad) > 1 else "")
-        where = frame.where(bad[0], self.name)
-        raise InputError(f"{quote(text)} is not a number{like}", where, remedy)
+            if value is None:
+                bad[i] = text
+            elif math.isnan(value) and isinstance(cell, str) and text:
+                frame.codes[text] += 1
+        for i, text in bad.items():
+            what = f"{quote(text)} is not a number"
+            out = f"leave the {frame.column} out with {option('drop', [self.name])}"
+            remedy = f"correct it, leave the cell empty, or {out}"
+            if grouped := _FORMS["grouped"].fullmatch(text):
+                mark = next(m for m, variants in _MARKS.items() if grouped[1] in variants)
+                what += " (it has a thousands separator)"
+                remedy = f"use {option('thousands', mark)}, or remove the separators"
+            elif len(bad) > 1:
+                what += f" ({len(bad)} cells like this)"
+            if not grouped and len({*bad.values()}) == 1 and len(text) <= 20:  # longer is no code
+                remedy += f"; if it stands for a missing value, use {option('na', text)}"
+            raise InputError(what, frame.where(i, self.name), remedy)
+        return values
 
 
 def find_decimal(columns: Sequence[Column], options: ReadOptions, frame: Frame) -> str:
@@ -184,8 +178,7 @@ def find_decimal(columns: Sequence[Column], options: ReadOptions, frame: Frame) 
     if options.decimal is not None:
         return options.decimal
     kind = {".": "a decimal point", ",": "a decimal comma"}
-    marked = {mark: [c for c in columns if c.kinds[mark]] for mark in ",."}
-    marked |= {mark: [] for mark in (options.thousands,) if mark in marked}
+    marked = {m: [c for c in columns if c.kinds[m]] for m in ",." if m != options.thousands}
     shown = [mark for mark in marked if marked[mark] or mark == frame.mark]
     if len(shown) == 2:
         mark, other = shown if marked[","] and frame.mark != "," else shown[::-1]
@@ -193,8 +186,8 @@ def find_decimal(columns: Sequence[Column], options: ReadOptions, frame: Frame) 
         what = f"{quote(column.texts(mark)[0])} has {kind[mark]}, other numbers have {kind[other]}"
         remedy = f"write all with points, or say which separates thousands: {option('thousands')}"
         raise InputError(what, frame.where(column.kinds[mark][0], column.name), remedy)
-    mark = shown[0] if shown else "," if options.thousands == "." else "."
-    texts = [text for column in marked[mark] for text in column.texts(mark)]
+    mark = next(iter(shown), "," if options.thousands == "." else ".")
+    texts = [text for column in columns for text in column.texts(mark)]
     doubtful = options.thousands is None and frame.doubtful
     doubtful = doubtful and all(map(THOUSANDS[mark].fullmatch, texts))
     for column in marked[mark]:
@@ -231,11 +224,10 @@ def make_numbers(
     if decimal == "," and (frame.mark == "," or any(c.kinds[","] for c in numeric)):
         frame.notes.append("numbers are written with decimal commas")
     for column in adjusted:
-        frame.adjust[column.name] = (
-            [codes.label(cell) for cell in column.cells.values()]
-            if column.holds_text
-            else column.to_numbers(decimal, options.thousands, frame).tolist()
-        )
+        cells: list[Any] = [codes.label(cell) for cell in column.cells.values()]
+        if not column.holds_text:
+            cells = column.to_numbers(decimal, options.thousands, frame).tolist()
+        frame.adjust[column.name] = cells
     for p, column in columns.items():
         if not frame.ours:
             frame.X, frame.ours = np.array(frame.X, dtype=np.float64), True
@@ -247,8 +239,8 @@ def make_numbers(
 
 def collapse_names(frame: Frame, how: str | None) -> None:
     """Make one feature of those that share a name, in the place of the first."""
-    if how not in (None, "mean", "max", "first"):
-        raise InputError(f"{option('collapse')} must be 'mean', 'max' or 'first', got {how!r}")
+    if how not in (None, "mean", "max"):
+        raise InputError(f"{option('collapse')} must be 'mean' or 'max', got {how!r}")
     places: dict[str, list[int]] = {}
     for j, name in enumerate(frame.names):
         places.setdefault(name, []).append(j)
@@ -256,86 +248,72 @@ def collapse_names(frame: Frame, how: str | None) -> None:
     if how is None or not shared:
         return
     X = frame.X.tolil() if sparse.issparse(frame.X) else frame.X.copy()
-    for first, *more in shared.values() if how != "first" else ():
-        block = np.column_stack([column_of(frame.X, j) for j in (first, *more)])
-        known = np.ma.masked_invalid(block)
-        best = int(known.mean(axis=0).filled(-np.inf).argmax())
-        X[:, first] = block[:, best] if how == "max" else known.mean(axis=1).filled(np.nan)
+    for at in shared.values():
+        block = np.column_stack([column_of(frame.X, j) for j in at])
+        known = np.ma.masked_where(np.isnan(block), block)
+        best = known[:, known.mean(axis=0).filled(-np.inf).argmax()]
+        X[:, at[0]] = (best if how == "max" else known.mean(axis=1)).filled(np.nan)
     frame.X, frame.ours = X.tocsr() if sparse.issparse(X) else X, True
     frame.take([at[0] for at in places.values()])
     n, names = sum(map(len, shared.values())), counted(len(shared), "name")
     frame.notes.append(f"{names} shared by {n} features, made one each ({how}): {listed(shared)}")
 
 
-def append_covariates(
-    frame: Frame, roles: Roles, codes: Sequence[float]
-) -> dict[str, tuple[str, ...]]:
-    """Make features of the columns to adjust for, after all other columns; return their names."""
-    # a feature's name says both levels, "sex=M vs F": a model can tell a level it never met
+def append_covariates(frame: Frame, roles: Roles, codes: Sequence[float]) -> None:
+    """Make features of the columns to adjust for, after all other columns."""
     made: dict[str, NDArray[np.float64]] = {}
-    covariates: dict[str, tuple[str, ...]] = {}
     for column, cells in frame.adjust.items():
         known = [name for name in roles.features or () if made_of(name, column)]
         labels, text = [*map(as_label, cells)], any(isinstance(cell, str) for cell in cells)
         levels = sorted({label for label in labels if label is not None})
-        problem = ""
-        if len(levels) < 2 and not known:
-            problem = f" has {f'only the value {quote(levels[0])}' if levels else 'no value'}"
-        elif text and column in known:
-            problem = f": {quote(levels[0])} is not a number"
-        elif not text and (column in known or not known):
-            values = np.where(np.isin(cells, codes), np.nan, np.array(cells, dtype=float))
-            problem = " is infinite somewhere" if np.isinf(values).any() else ""
-            features = {column: values}
-        elif None in labels:
-            problem = f" has no value in row {labels.index(None) + 1}"
-        else:
-            rare = [level for level in levels if not known and labels.count(level) == 1]
-            if rare:
-                problem = f" has the value {quote(rare[0])} in one sample only"
-            pairs = [name.removeprefix(f"{column}{IS}").rpartition(VERSUS) for name in known]
-            trained = [pairs[0][2], *(level for level, _, _ in pairs)] if pairs else levels
-            if strange := sorted({*levels}.difference(trained)):
-                problem = f" has the value {listed(strange)}, which training has not"
-                problem += f" (it has {listed(trained)})"
-            features = {
-                f"{column}{IS}{level}{VERSUS}{trained[0]}": (np.array(labels) == level) * 1.0
-                for level in trained[1:]
-            }
-        if not problem and not features.keys().isdisjoint(frame.names):
-            problem = " becomes a feature that the table has already"
-        if problem:
+        rare = [level for level in levels if text and labels.count(level) == 1]
+        # a feature's name says both levels, "sex=M vs F": a model can tell a level it never met
+        pairs = [name.removeprefix(f"{column}{IS}").rpartition(VERSUS) for name in known]
+        trained = [pairs[0][2], *(pair[0] for pair in pairs)] if pairs else levels
+        strange = f"{listed(sorted({*levels}.difference(trained)))}, not {listed(trained)}"
+        gaps = [frame.row(i) for i, label in enumerate(labels) if label is None]
+        numbers = column in known or not (known or text)
+        names = tuple(f"{column}{IS}{level}{VERSUS}{trained[0]}" for level in trained[1:])
+        names = (column,) if numbers else names
+        problems = (
+            (len(levels) < 2 and not known, f"needs two values or more, and has {listed(levels)}"),
+            (rare and not known, f"has the value {listed(rare)} in one sample only"),
+            (numbers and text, f"holds text ({listed(levels)})"),
+            (gaps and not numbers, f"has no value on {first_few(gaps, 3)}"),
+            (not numbers and not {*levels} <= {*trained}, f"has values that are new: {strange}"),
+            ({*names}.intersection(frame.names), "becomes a feature that the table has already"),
+        )
+        for problem in [problem for found, problem in problems if found]:
+            what = f"column {quote(column)} ({option('adjust')}) {problem}"
             remedy = "correct it, fill or merge such cells, or leave the column out"
-            raise InputError(f"column {quote(column)} ({option('adjust')}){problem}", remedy=remedy)
-        made |= features
-        covariates[column] = tuple(features)
+            raise InputError(what, remedy=remedy)
+        if numbers:
+            made[column] = np.where(np.isin(cells, codes), np.nan, np.array(cells, dtype=float))
+        else:
+            made |= {n: np.array(labels) == level for n, level in zip(names, trained[1:])}
+        frame.covariates[column] = names
         reason = "adjusted for: in every panel"
-        frame.roles += [ColumnRole(name, "feature", reason) for name in features]
+        frame.roles += [ColumnRole(name, "feature", reason) for name in names]
     if made:
         block = np.column_stack(list(made.values())).astype(frame.X.dtype)
-        stack: Any = sparse.hstack if sparse.issparse(frame.X) else np.hstack
-        X, names = stack([frame.X, block]), [*frame.names, *made]
-        X = X.tocsr() if sparse.issparse(X) else X
+        parts, header = [frame.X, block], [*frame.names, *made]
+        X = sparse.hstack(parts, "csr") if sparse.issparse(frame.X) else np.hstack(parts)
         if roles.features is not None:
-            X, names = X[:, [names.index(name) for name in roles.features]], [*roles.features]
-        frame.X, frame.names = X, names
-    return covariates
+            X, header = X[:, [header.index(n) for n in roles.features]], [*roles.features]
+        frame.X, frame.names = X, header
 
 
 def mark_missing(frame: Frame, values: Sequence[float]) -> None:
     """Put NaN where the matrix of a frame holds one of some values, and count these."""
-    X, packed = frame.X, sparse.issparse(frame.X)
+    packed = sparse.issparse(frame.X)
     if packed and 0.0 in values:
         what = f"0 cannot mark missing values in a sparse matrix ({option('na')})"
         raise InputError(what, remedy="what such a matrix leaves out are zeros")
-    data = X.data if packed else X
     for value in values:
-        if (hit := data == value).any():
-            if not (frame.ours and data.flags.writeable):
-                data, frame.ours = data.copy(order="K"), True
-            data[hit] = np.nan
+        if (hit := (frame.X.data if packed else frame.X) == value).any():
+            frame.X, frame.ours = frame.X if frame.ours else frame.X.copy(), True
+            (frame.X.data if packed else frame.X)[hit] = np.nan
             frame.codes[f"{value:g}"] += int(hit.sum())
-    frame.X = X._with_data(data, copy=False) if packed else data
 
 
 def column_of(X: Any, i: int) -> NDArray[np.float64]:

@@ -1,7 +1,4 @@
-"""Checks of a table in the making: what is refused, left out, or looks odd.
-
-`check` leaves out in place what cannot serve.
-"""
+"""Checks of a table in the making: what is refused, left out in place, or looks odd."""
 
 from __future__ import annotations
 
@@ -13,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._notices import Notice, Severity, notice
-from .._validate import LARGEST, first_few
+from .._notices import Notice, notice
+from .._validate import LARGEST, counted, first_few, listed, quote, suggestion
 from .cells import BELOW_DETECTION, MISSING, as_label, column_of, spelling_key
-from .errors import InputError, counted, listed, option, quote, suggestion
+from .errors import InputError, option
 from .frame import Frame
 from .roles import REPEATS, ColumnRole, Facts, Role, Roles, identifies, look_of, role_of
 from .text import looks_numeric
@@ -35,19 +32,15 @@ def check(
         raise InputError("there is a header but no sample", remedy="check the file")
     positive = _check_labels(frame, target, positive, one_class=roles.features is not None)
     _check_groups(frame)
-    low, high = column_range(frame.X)
-    _refuse_overflow(frame, low, high)
     _note_asked(frame, roles, target)
     if roles.features is not None:
         return positive
-    if np.isnan(low).any():
-        empty = [frame.names[j] for j in np.flatnonzero(np.isnan(low))]
-        if len(empty) == len(frame.names):
-            raise InputError("there is not a single number in the table")
+    values = ~np.isnan(column_range(frame.X)[0])
+    if empty := [name for name, some in zip(frame.names, values) if not some]:
         said = f"{counted(len(empty), 'feature')} left out, having no value: {listed(empty)}"
         frame.notes.append(said)
         frame.dropped |= dict.fromkeys(empty, "no value")
-        frame.take(np.flatnonzero(~np.isnan(low)).tolist())
+        frame.take(np.flatnonzero(values).tolist())
     _assign_roles(frame, roles, target, first)
     low, high = column_range(frame.X)
     if constant := [name for name, same in zip(frame.names, low == high) if same]:
@@ -98,14 +91,13 @@ def _check_labels(
 
 def _spellings(frame: Frame) -> dict[str, str]:
     """Return for each label the most frequent, or first, of those that differ in spelling only."""
-    counts = Counter(str(label) for label in frame.text["target"])
-    stripped = Counter(str(label).strip() for label in frame.text["target"])
+    counts = Counter(map(str, frame.text["target"]))
     best: dict[str, str] = {}
-    for label in sorted(stripped, key=lambda label: (-stripped[label], label)):
-        best.setdefault(spelling_key(label), label)
+    for label in sorted(counts, key=lambda label: (-counts[label], label)):
+        best.setdefault(spelling_key(label), label.strip())
     chosen = {label: best[spelling_key(label)] for label in counts}
     several = Counter(chosen.values())
-    ordered = sorted(counts, key=lambda label: (chosen[label], label != chosen[label], label))
+    ordered = sorted(counts, key=lambda label: (chosen[label], -counts[label], label))
     said = [f"{quote(label)} {counts[label]}" for label in ordered if several[chosen[label]] > 1]
     if said:
         frame.notes.append(f"labels in several spellings are one class: {', '.join(said)}")
@@ -117,20 +109,16 @@ def _check_groups(frame: Frame) -> None:
     """Refuse groups with gaps, and batches with gaps, one value only, or another in every row."""
     for key, cells in frame.text.items():
         role, _, name = key.partition(":")
-        column, n_values = f"column {quote(name)} ({option(role)})", len({*cells})
+        column = f"column {quote(name)} ({option(role)})" if name else role
         if role in ("group", "batch") and None in cells:
-            what = f"a sample has no value in {column}" if name else "a sample has no group"
             remedy = "fill the cell, with a word such as unknown if need be"
-            raise InputError(what, frame.row(cells.index(None)), remedy)
-        if role == "batch" and n_values in (1, len(cells)):
-            only = f"only the value {quote(cells[0])}" if n_values == 1 else "a different value in"
-            raise InputError(f"{column} has {only}{' every row' * (n_values > 1)}")
+            raise InputError(f"there is no value in {column}", frame.row(cells.index(None)), remedy)
+        if role == "batch" and len({*cells}) in (1, len(cells)):
+            some = "only the value" if len({*cells}) == 1 else "a different value in every row, as"
+            raise InputError(f"{column} has {some} {quote(cells[0])}")
 
 
 _MANY = 50  # features above which a table may be wide, or all of a kind
-_PER_LOOK = 4  # other features for each that looks clinical or technical
-_ALIKE = 0.9  # share of them that are alike
-_FEWEST = 4  # samples of a class below which equal values say nothing
 
 
 def _note_asked(frame: Frame, roles: Roles, target: str | None) -> None:
@@ -150,42 +138,42 @@ def _assign_roles(frame: Frame, roles: Roles, target: str | None, first: str) ->
     names, position = frame.names, {name: i for i, name in enumerate(frame.names)}
     keep = set(roles.keep)
     for name in sorted(keep - position.keys()):
+        why, remedy = "is not there", suggestion(name, names)
         if name in frame.texts:
-            raise InputError(_first_text(frame, [name], "keep"), remedy="code it as numbers")
-        what = f"there is no column {quote(name)} ({option('keep')})"
-        raise InputError(what, remedy=suggestion(name, [*names, *frame.texts]))
+            why, remedy = "holds text", "code it as numbers"
+        raise InputError(f"{frame.column} {quote(name)} ({option('keep')}) {why}", remedy=remedy)
     odd = [n for n in names if n in keep and (look_of(n) or identifies(n))]
     frame.roles += [ColumnRole(name, "feature", "kept as asked") for name in odd]
-    looks = {
-        i: look for i, name in enumerate(names) if name not in keep and (look := look_of(name))
-    }
+    all_looks = ((i, look_of(name)) for i, name in enumerate(names) if name not in keep)
+    looks = {i: look for i, look in all_looks if look}
     whole = whole_columns(frame.X)
-    others = np.delete(whole, list(looks))
-    share = float(others.mean()) if len(others) else 0.0
-    wide = len(others) > _MANY and len(others) >= _PER_LOOK * len(looks)
-    wide, fractions = wide and max(share, 1 - share) >= _ALIKE, share <= 0.5
-    columns = [
-        Facts(name, cells, first=name == first, look=look_of(name))
-        for name, cells in frame.texts.items()
-    ]
-    named = (i for i, name in enumerate(names) if identifies(name))
-    for i in sorted({*looks, *(i for i in named if whole[i] and names[i] not in keep)}):
+    plain = np.delete(whole, list(looks))
+    share = float(plain.mean()) if len(plain) else 0.0
+    # nine in ten are alike, and four for each that looks clinical or technical
+    wide = len(plain) > _MANY and len(plain) >= 4 * len(looks) and max(share, 1 - share) >= 0.9
+    texts = frame.texts.items()
+    columns = [Facts(name, cells, look_of(name), first=name == first) for name, cells in texts]
+    named = {i for i, name in enumerate(names) if identifies(name) and name not in keep}
+    for i in sorted({*looks, *(i for i in named if whole[i])}):
         cells = [as_label(cell) for cell in frame.cells(i)]  # as they are written
         entire = bool(whole[i]) and (i in looks or None not in cells)
-        columns.append(Facts(names[i], cells, text=False, whole=entire, look=looks.get(i)))
+        columns.append(Facts(names[i], cells, looks.get(i), text=False, whole=entire))
     for c in columns:
-        c.role, c.reason = role_of(c, wide, fractions, "id" not in frame.text)
+        c.role, c.reason = role_of(c, wide, share <= 0.5, "id" not in frame.text)
         if c.role == "id":
             if c.first and target is None:
                 remedy = f"if it names the samples use {option('id', c.name)}, if it names the "
-                remedy += f"features {option('transpose', True)}"
-                raise InputError(_first_text(frame, [c.name]), remedy=remedy)
+                raise _holds_text(frame, [c], f"{remedy}features {option('transpose', True)}")
             frame.text["id"] = c.cells
             read = not c.text and position[c.name] not in frame.raw  # as numbers of 53 bits
             if read and any(len(cell or "") > 15 for cell in c.cells):
                 frame.notices.append(_notice("identifiers", c.name))
-    if refused := [c.name for c in columns if c.role == "refused"]:
-        raise _holds_text(frame, refused)
+    if refused := [c for c in columns if c.role == "refused"]:
+        drop, adjust = (option(name, [c.name for c in refused]) for name in ("drop", "adjust"))
+        remedy = f"leave text out with {drop}, have it in every panel with {adjust}, or "
+        people = [option("group", c.name) for c in refused if identifies(c.name)]
+        keeps = f"{people[0]} keeps the samples of each together; else " if people else ""
+        raise _holds_text(frame, refused, f"{keeps}{remedy}code it as numbers")
     frame.roles += [ColumnRole(c.name, cast(Role, c.role), c.reason) for c in columns if c.reason]
     out = {c.name: f"{c.role}: {c.reason}" for c in columns if c.role not in ("feature", "id")}
     frame.dropped |= out
@@ -212,10 +200,9 @@ def _notice_roles(frame: Frame, columns: list[Facts]) -> Iterator[Notice]:
             yield _notice("batch column", c.name)
     plain = {c.name: c.look for c in columns if c.role == "feature" and c.look and c.reason}
     if plain:
-        serious = any(kind.role == "ignored" for kind in plain.values())
-        severity: Severity = "caution" if serious else "note"
-        words = " or ".join(dict.fromkeys(kind.words for kind in plain.values()))
-        yield _notice("roles", *plain, severity=severity, words=words)
+        ignored = any(look.role == "ignored" for look in plain.values())
+        words = " or ".join(dict.fromkeys(look.words for look in plain.values()))
+        yield _notice("roles", *plain, severity="caution" if ignored else "note", words=words)
 
 
 def whole_columns(X: Any) -> NDArray[np.bool_]:
@@ -229,52 +216,39 @@ def whole_columns(X: Any) -> NDArray[np.bool_]:
 
 def _giveaways(frame: Frame, columns: list[Facts], gone: set[str]) -> Iterator[Notice]:
     """Name columns whose values say the class: copies of the label, or batches of one class."""
-    labels = frame.text.get("target", [])
-    X, names = frame.X, frame.names
-    members = [[i for i, y in enumerate(labels) if y == label] for label in {*labels}]
+    labels, X, names = np.array(frame.text.get("target", [])), frame.X, frame.names
     copies: list[str] = []
-    if members and min(map(len, members)) >= _FEWEST:
-        low, high = map(np.array, zip(*(column_range(X[rows]) for rows in members)))
+    counts = Counter(labels.tolist())
+    if min(counts.values(), default=0) >= 4:  # equal values of fewer samples say nothing
+        ends = [column_range(X[labels == label]) for label in counts]
+        low, high = np.array(ends).swapaxes(0, 1)
         same = (low == high).all(axis=0) & (low.min(axis=0) < high.max(axis=0))
-        copies += [names[j] for j in np.flatnonzero(same)]
+        copies = [names[j] for j in np.flatnonzero(same)]
     for c in columns:
         # few values, each of them in one class only
         few = 1 < c.levels == len({*zip(c.cells, labels)}) and 3 * c.levels <= len(labels)
-        copies += [c.name] if few and len(labels) >= 2 * _FEWEST and c.name not in copies else []
+        copies += [c.name] if few and len(labels) >= 8 and c.name not in copies else []
     if features := [name for name in names if name in copies and name not in gone]:
         yield _notice("leak", *features)
-    for name in copies:
-        look = look_of(name) if name in gone else None
-        if look is not None and look.role == "batch":
-            yield _notice("leak: batch", name)
+    for c in columns:
+        if c.name in copies and c.name in gone and c.look and c.look.role == "batch":
+            yield _notice("leak: batch", c.name)
 
 
-def _first_text(frame: Frame, names: list[str], role: str = "") -> str:
-    """Say that columns hold text, and where the first is."""
-    cells, line = frame.texts[names[0]], frame.column
+def _holds_text(frame: Frame, columns: list[Facts], remedy: str) -> InputError:
+    """Refuse text that may be meant as a feature, saying where the first is."""
+    cells, names = columns[0].cells, listed(c.name for c in columns)
     row = next(i for i, cell in enumerate(cells) if cell is not None)
-    of = f" ({option(role)})" if role else ""
-    line, hold = (line, "holds") if len(names) == 1 else (f"{line}s", "hold")
-    return f"{line} {listed(names)}{of} {hold} text ({quote(cells[row])} on {frame.row(row)})"
-
-
-def _holds_text(frame: Frame, names: list[str]) -> InputError:
-    """Refuse text that may be meant as a feature; the remedy depends on what it looks like."""
-    what, it = _first_text(frame, names), "them" if len(names) > 1 else "it"
-    remedy = f"leave {it} out with {option('drop', names)}, have {it} in every panel with "
-    remedy += f"{option('adjust', names)}, or code {it} as numbers"
-    if people := [name for name in names if identifies(name)]:
-        remedy = f"{option('group', people[0])} keeps the samples of each together; else {remedy}"
-    return InputError(what, remedy=remedy)
+    what = f"{frame.column}s {names} hold" if len(columns) > 1 else f"{frame.column} {names} holds"
+    return InputError(f"{what} text ({quote(cells[row])} on {frame.row(row)})", remedy=remedy)
 
 
 def _repeated_names(frame: Frame) -> Iterator[Notice]:
     """Say which samples share a name and are not kept together; the evaluation looks for copies."""
     groups = frame.text.get("group")
     pairs: set[tuple[Any, Any]] = {*zip(frame.text.get("id", []), groups or range(len(frame)))}
-    times = Counter(name for name, _ in pairs if name)
-    again = sorted(str(name) for name, k in times.items() if k > 1)
-    if again:
+    times = Counter(str(name) for name, _ in pairs if name)
+    if again := sorted(name for name, k in times.items() if k > 1):
         named = [c.column for c in frame.roles if c.role == "id" and c.column]
         text = f"{counted(len(again), 'identifier')} repeated ({listed(again)})"
         kind = "repeats: ids" if groups is None else "repeats: across"
@@ -284,8 +258,7 @@ def _repeated_names(frame: Frame) -> Iterator[Notice]:
 def column_range(X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the least and the largest value of each column, NaN only where all are missing."""
     if sparse.issparse(X):
-        low, high = (end.toarray().ravel() for end in (X.nanmin(axis=0), X.nanmax(axis=0)))
-        return low, high
+        return X.nanmin(axis=0).toarray().ravel(), X.nanmax(axis=0).toarray().ravel()
     return np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
 
 
@@ -296,9 +269,11 @@ def note_values(frame: Frame) -> int:
         counts = sorted(frame.codes.items(), key=lambda pair: (-pair[1], pair[0]))
         listing = first_few((f"{quote(code)} {n}" for code, n in counts), most=8)
         frame.notes.append(f"taken as missing: {listing}")
-        low = [f"{quote(code)} {n}" for code, n in counts if code.lower() in BELOW_DETECTION]
-        frame.notices += [_notice("detection", text=first_few(low))] if low else []
-    frame.notices += _suspected_codes(frame)
+        below = [f"{quote(code)} {n}" for code, n in counts if code.lower() in BELOW_DETECTION]
+        frame.notices += [_notice("detection", text=first_few(below))] if below else []
+    low, high = column_range(X)
+    _refuse_overflow(frame, low, high)
+    frame.notices += _suspected_codes(frame, low, high)
     missing = np.asarray((X != X).sum(axis=0)).ravel()
     if missing.any():
         affected = [names[j] for j in np.flatnonzero(missing)]
@@ -308,25 +283,21 @@ def note_values(frame: Frame) -> int:
     return int(missing.sum())
 
 
-_NINES = [sign * (10.0**k - 1) for k in range(2, 8) for sign in (1, -1)]
-
-
-def _suspected_codes(frame: Frame) -> Iterator[Notice]:
+def _suspected_codes(frame: Frame, low: NDArray[Any], high: NDArray[Any]) -> Iterator[Notice]:
     """Warn of -9999 and the like far from all other values of a feature."""
     met: Counter[float] = Counter()
     where: list[str] = []
-    low, high = column_range(frame.X)
-    for j in np.flatnonzero(np.isin(low, _NINES) | np.isin(high, _NINES)).tolist():
+    codes = [sign * (10.0**k - 1) for k in range(2, 8) for sign in (1, -1)]
+    for j in np.flatnonzero(np.isin(low, codes) | np.isin(high, codes)).tolist():
         column = column_of(frame.X, j)
-        nines = np.isin(column, _NINES)
+        nines = np.isin(column, codes)
         others = np.nan_to_num(np.abs(column[~nines])).max(initial=0)
-        far = column[nines & (np.abs(column) > 10 * others)].tolist() if others else []
-        met.update(far)
-        where += [frame.names[j]] if far else []
+        if others and (far := column[nines & (np.abs(column) > 10 * others)].tolist()):
+            met.update(far)
+            where.append(frame.names[j])
     if met:
         text = ", ".join(f"{code:g} ({n} times)" for code, n in met.items())
-        together = ",".join(f"{code:g}" for code in met)
-        yield _notice("codes", together, text=text, where=listed(where))
+        yield _notice("codes", ",".join(f"{c:g}" for c in met), text=text, where=listed(where))
 
 
 def _refuse_overflow(frame: Frame, low: NDArray[Any], high: NDArray[Any]) -> None:
@@ -344,15 +315,14 @@ def _raw_intensities(X: Any, low: NDArray[Any], high: NDArray[Any]) -> Iterator[
     """Advise the logarithm where like features are positive, skewed and spread over decades."""
     n, m = X.shape
     # few features may be unlike things; logarithms stay below 50, pictures below 256
-    least, most = (np.nanmin(low), np.nanmax(high)) if m >= _MANY else (-1, 0)
-    if not (least >= 0 and most > 256 and np.nanmedian(high) > 50):
+    if m < _MANY or np.nanmin(low) < 0 or not 256 < np.nanmax(high) < LARGEST[X.dtype.name]:
         return
     some = X[:: max(1, n // 1000), :: max(1, m // 1000)]  # enough of it
     some = some.toarray() if sparse.issparse(some) else some
     some = some[:, ~np.isnan(some).any(axis=0)]
-    if not (some > 0).any():
+    if np.nanmedian(high) <= 50 or not (some > 0).any():
         return
     skewed = np.mean(some.mean(axis=0) > np.median(some, axis=0)) > 0.6
     weak, strong = np.quantile(some[some > 0], [0.01, 0.99])
     if skewed and some.mean() > 1.5 * np.median(some) and strong > 100 * weak:
-        yield _notice("raw", True, high=most)
+        yield _notice("raw", True, high=np.nanmax(high))

@@ -1,8 +1,4 @@
-"""`InputError`, the words its messages are made of, and `guarded`, which libraries read behind.
-
-A message names parameters by `option`, which marks them with private-use characters: Python
-users read the parameter's name, and the command line spells the same message with its flags.
-"""
+"""`InputError`, whose parameters the command line spells as flags, and `guarded` for libraries."""
 
 from __future__ import annotations
 
@@ -10,18 +6,17 @@ import json
 import re
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from typing import Any
 
-from .._validate import close_names
+from .._validate import one_line
 
-# Private-use characters are not printable, so `one_line` takes them out of any text of a file:
-# only `option` can put them into a message.
+# Private-use characters mark parameters. They are not printable, so `one_line` takes them out of
+# any text of a file: only `option` can put them into a message.
 _OPEN, _BETWEEN, _CLOSE = "\ue000", "\ue001", "\ue002"
 _OPTION = re.compile(f"{_OPEN}([a-z][a-z0-9_]*)(?:{_BETWEEN}([^{_OPEN}-{_CLOSE}]*))?{_CLOSE}")
-_LONGEST = 300  # characters of a value that a message proposes
 _DEFECTS = (AssertionError, AttributeError, IndexError, KeyError, NameError, TypeError)
 
 
@@ -37,12 +32,8 @@ class InputError(ValueError):
     Examples
     --------
     >>> from sparsegsvp.io import InputError
-    >>> from sparsegsvp.io.errors import option
-    >>> error = InputError("no column 'Class'", "a.csv", f"try {option('target', 'class')}")
-    >>> print(error)
-    a.csv: no column 'Class'; try target='class'
-    >>> print(error.spelled(lambda name, value: f"--{name} {value}"))
-    a.csv: no column 'Class'; try --target class
+    >>> print(InputError("no column 'Class'", "a.csv", "try 'class'"))
+    a.csv: no column 'Class'; try 'class'
     """
 
     def __init__(self, what: str, where: str = "", remedy: str = "") -> None:
@@ -82,11 +73,9 @@ def naming(path: str | PathLike[str]) -> Iterator[None]:
 
 def option(name: str, value: Any = None) -> str:
     """Refer to a parameter, and to the value a message proposes, which may come from a file."""
-    # JSON in ASCII: whatever the value holds, no mark is among it
-    text = "" if value is None else json.dumps(value)
-    if not text or len(text) > _LONGEST:
-        return f"{_OPEN}{name}{_CLOSE}"
-    return f"{_OPEN}{name}{_BETWEEN}{text}{_CLOSE}"
+    # JSON in ASCII: whatever the value holds, no mark is among it; what is long is not proposed
+    text = "" if value is None else _BETWEEN + json.dumps(value)
+    return f"{_OPEN}{name}{text if len(text) <= 300 else ''}{_CLOSE}"
 
 
 def spelled(text: str, spell: Callable[[str, Any], str]) -> str:
@@ -94,48 +83,9 @@ def spelled(text: str, spell: Callable[[str, Any], str]) -> str:
     return _OPTION.sub(lambda m: spell(m[1], None if m[2] is None else json.loads(m[2])), text)
 
 
-def one_line(text: object) -> str:
-    """Replace what is not printable: line breaks, control characters, the marks of `option`."""
-    return "".join(c if c.isprintable() else " " for c in str(text))
-
-
-def quote(value: object, limit: int = 40) -> str:
-    """Name a value from a file: in quotes, shortened, printable."""
-    text = one_line(value)
-    return f"'{text}'" if len(text) <= limit else f"'{text[: limit - 1]}…'"
-
-
-def listed(values: Iterable[object], shown: int = 5, limit: int = 40) -> str:
-    """Join names into ``'a', 'b' and 3 more``."""
-    items = [quote(v, limit) for v in values]
-    if len(items) > shown:
-        items[shown:] = [f"{len(items) - shown} more"]
-    return " and ".join(part for part in (", ".join(items[:-1]), *items[-1:]) if part) or "none"
-
-
-def counted(n: int, noun: str, verb: str = "is") -> str:
-    """Return ``1 value is``, or ``3 values are``; also with "was", or without a verb."""
-    several = {"is": "are", "was": "were"}
-    return (f"1 {noun} {verb}" if n == 1 else f"{n} {noun}s {several.get(verb, '')}").rstrip()
-
-
-def did_you_mean(name: str, candidates: Sequence[str]) -> str:
-    """Ask whether one of the candidates was meant; empty if none is like the name."""
-    close = close_names(name, candidates)
-    return f"did you mean {' or '.join(quote(c) for c in close)}?" if close else ""
-
-
-def suggestion(name: str, candidates: Sequence[str]) -> str:
-    """Say which of the candidates was probably meant, or what there is."""
-    return did_you_mean(name, candidates) or f"there are {listed(candidates)}"
-
-
 @contextmanager
 def guarded(kind: str) -> Iterator[None]:
-    """Turn what a library raises while it reads a file of some kind into an `InputError`.
-
-    What is ours passes: an `InputError`, the lack of an optional package, defects, Ctrl-C.
-    """
+    """Turn what a library raises while it reads into an `InputError`; what is ours passes."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

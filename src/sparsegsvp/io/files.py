@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from .errors import InputError, listed, naming, option
+from .._validate import listed
+from .errors import InputError, naming, option
 
 _REPLACE = f"choose another name, or replace it with {option('force', True)}"
 
@@ -37,10 +38,7 @@ def write_atomic(path: str | os.PathLike[str], content: str | bytes) -> Path:
 def whole_folder(
     path: str | os.PathLike[str], *, owned: Collection[str] = (), force: bool = True
 ) -> Iterator[Path]:
-    """Yield a hidden folder to fill, which takes the place of `path` unless the block raises.
-
-    What stands there must be among `owned` (folders end in a slash), and `force` given.
-    """
+    """Yield a hidden folder that takes the place of `path`, where all is `owned`, in the end."""
     final = Path(os.path.realpath(path))
     partial, before = _hidden(final), _hidden(final, "before")
     with naming(path):

@@ -1,8 +1,7 @@
 """The file formats that are read, and `FORMATS`, the list of them.
 
-To add a format, write a function here that reads a file into a `Frame` (`collect` makes one of rows
-of cells), and add a line to `FORMATS`. Libraries read; what is checked before are sizes and that
-nothing leads into another file.
+To add one, write a function that reads a file into a `Frame` (`collect` makes one of rows of cells)
+and add it to the list. Libraries read, once sizes are checked and no link leads into another file.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from .._notices import notice
-from .._validate import need
+from .._validate import listed, need, quote, shown_name, suggestion
 from .cells import as_label, spelling_key
-from .errors import InputError, guarded, listed, locating, option, quote, suggestion
+from .errors import InputError, guarded, locating, option
 from .frame import Frame, Labels, collect, from_anndata, from_pandas
 from .geo import is_series_matrix, read_series_matrix
-from .text import ReadOptions, Rows, check_size, delimited, open_text, shown_name, skip_titles
+from .text import ReadOptions, Rows, check_size, delimited, open_text, skip_titles
 
 _AGAIN = "write it again"
 _RATIO = 500  # numbers of eight bytes that are nearly all zero shrink further than text does
@@ -42,10 +41,9 @@ def read_frame(file: Path, options: ReadOptions, verbatim: Collection[str] | Non
     suffixes = [s.lower() for s in file.suffixes if s.lower() != ".gz"] or [""]
     form = next((form for form in FORMATS if suffixes[-1] in form.suffixes), None)
     if form is None:
-        names = [form.name for form in FORMATS]
         what = f"files of type {quote(suffixes[-1])} are not read"
-        remedy = f"{', '.join(names[:-1])} and {names[-1]} are read, by the file's extension"
-        raise InputError(what if suffixes[-1] else "it has no extension", remedy=remedy)
+        remedy = f"{', '.join(f.name for f in FORMATS)} are read, by the file's extension"
+        raise InputError(what, remedy=remedy)
     if options.layer is not None and form.read is not _read_h5ad:
         raise InputError(f"{option('layer')} is for AnnData")
     with guarded(form.name):
@@ -65,16 +63,15 @@ def read_labels(file: Path, on: str | None, target: str | None, options: ReadOpt
         names = list(columns)
         on = names[0] if on is None else on
         others = [name for name in names if name != on]
-        if target is None and len(others) != 1 and on in names:
-            what = f"it has the columns {listed(others)} besides {quote(on)}"
-            remedy = f"say which holds the labels with {option('target')}"
-            raise InputError(what, remedy=remedy)
-        target = others[0] if target is None else target
+        if target is None and len(others) == 1:
+            target = others[0]
         for name, role in ((on, "on"), (target, "target")):
-            if name not in columns:
+            if name not in names:
                 what = f"there is no column {quote(name)} ({option(role)})"
-                raise InputError(what, remedy=suggestion(name, names))
-        labels = [codes.label(cell) for cell in columns[target]]
+                if name is None:
+                    what = f"say which column holds the labels: {option(role)}"
+                raise InputError(what, remedy=suggestion(name or "", others))
+        labels = [codes.label(cell) for cell in columns[str(target)]]
         rows: dict[str, int] = {}
         for row, key in enumerate(map(as_label, columns[on])):
             label, other = labels[row], labels[rows.setdefault(key or "", row)]
@@ -108,11 +105,10 @@ def _read_excel(path: Path, options: ReadOptions, verbatim: Collection[str] | No
         raise InputError(what, remedy=remedy) from error
     pages = [s for s in book.sheets_metadata if s.typ == calamine.SheetTypeEnum.WorkSheet]
     visible = [s.name for s in pages if s.visible == calamine.SheetVisibleEnum.Visible]
-    shown = visible or [s.name for s in pages]
-    if options.sheet not in (None, *(s.name for s in pages)) or not shown:
-        what = f"there is no sheet {quote(options.sheet)}" if shown else "it has no sheet"
-        raise InputError(what, remedy=suggestion(options.sheet or "", shown))
+    shown = visible or [s.name for s in pages] or [""]
     name, others = options.sheet or shown[0], [] if options.sheet else shown[1:]
+    if name not in (s.name for s in pages):
+        raise InputError(f"there is no sheet {quote(name)}", remedy=suggestion(name, shown))
     try:
         with book:
             cells = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
@@ -125,15 +121,13 @@ def _read_excel(path: Path, options: ReadOptions, verbatim: Collection[str] | No
             what = f"the name of column {header.index(dates[0]) + 1} is a date ({dates[0]})"
             remedy = "Excel turns gene names such as SEPT2 into dates: restore it as text"
             raise InputError(what, f"line {line}", remedy)
-        rows = Rows([as_label(cell) or "" for cell in header], iter(filled[titles + 1 :]), "Excel")
+        names, body = [as_label(cell) or "" for cell in header], iter(filled[titles + 1 :])
         said = [f"the first of {len(shown)} sheets, {quote(name)}"] if others else []
-        rows.notes = notes + said
-        rows.notices = [notice("sheets", *others, text=text) for text in said]
-        return collect(rows, options, verbatim)
+        notices = [notice("sheets", *others, text=text) for text in said]
+        return collect(Rows(names, body, "Excel", notes + said, notices), options, verbatim)
     except InputError as error:
         if others:  # the first may be a title page
-            ways = " or ".join(option("sheet", other) for other in others[:3])
-            error.remedy += f"; or read another sheet: {ways}"
+            error.remedy += f"; or read another sheet: {option('sheet', others[0])}"
         raise
 
 
@@ -177,8 +171,7 @@ def _read_parquet(path: Path, options: ReadOptions, verbatim: Collection[str] | 
 def _read_h5ad(path: Path, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
     """Read X (or a layer), the names and what is said of the samples, and nothing else."""
     if options.transpose:
-        what = "AnnData has samples in rows by definition"
-        raise InputError(what, remedy=f"leave {option('transpose', True)} out")
+        raise InputError("AnnData has samples in rows", remedy=f"leave {option('transpose')} out")
     h5py, _ = need("h5py", "omics"), need("anndata", "omics")
     from anndata.io import read_elem
 
@@ -204,8 +197,7 @@ def stored_matrix(root: Any, layer: str | None) -> Any:
         what = f"there is no layer {quote(layer)} ({option('layer')})"
         raise InputError(what, remedy=suggestion(layer, layers))
     if layer is None and "X" not in root:
-        remedy = f"name a layer with {option('layer')}: {listed(layers)}"
-        raise InputError("X is empty", remedy=remedy)
+        raise InputError("X is empty", remedy=f"name a layer ({option('layer')}): {listed(layers)}")
     return root["X"] if layer is None else root["layers"][layer]
 
 

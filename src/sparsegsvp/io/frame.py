@@ -1,8 +1,7 @@
 """`Frame`: any input as one data frame of cells, which is turned, joined and given its columns.
 
 Numbers are a matrix; a cell that is none, or of a column that may be something else, stays as it
-was written until it is known what it is for: an identifier 001 is not 1. Whoever adds a format
-returns a `Frame`, or rows for `collect` to make one of.
+was written until it is known what it is for: an identifier 001 is not 1.
 """
 
 from __future__ import annotations
@@ -21,13 +20,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._notices import Notice
-from .._validate import first_few, need
+from .._validate import did_you_mean, first_few, listed, need, one_line, quote, suggestion
 from .cells import THOUSANDS, Codes, Column, as_label, column_of, make_numbers
-from .errors import InputError, did_you_mean, listed, one_line, option, quote, suggestion
+from .errors import InputError, option
 from .roles import ColumnRole, Roles, columns_behind, identifies, look_of, made_of
 from .text import ReadOptions, Rows, looks_numeric
 
-_SERIES = 20  # names that differ in their numbers alone, above which they name no identifiers
 _UNNAMED = ([""], ["Unnamed: 0"])  # how programs head the names of rows
 
 
@@ -51,11 +49,9 @@ class Frame:
     raw: dict[int, dict[int, Any]]  # other cells as they were written, by column and row
     kind: str  # the format, for the record
     samples: Literal["rows", "columns", "either"] = "rows"
-    place: str = "row"  # what messages call a row: "line" of a file, "column" once it was turned
-    column: str = "column"  # and what they call a column: "row" once it was turned
+    column: str = "column"  # what messages call a column: "row" once it was turned
     indexed: bool = False  # whether the first column is an index, which names the rows
     lines: Sequence[int] | None = None  # of the rows in the file
-    name_lines: Sequence[int] | None = None  # of the features, once the table was turned
     mark: str | None = None  # the decimal mark that numbers of X were written with
     doubtful: bool = True  # whether no number shows that this does not separate thousands
     codes: Counter[str] = field(default_factory=Counter)  # for missing values, as written
@@ -67,9 +63,10 @@ class Frame:
     notices: list[Notice] = field(default_factory=list)
     dropped: dict[str, str] = field(default_factory=dict)
     roles: list[ColumnRole] = field(default_factory=list)
-    text: dict[str, list[str | None]] = field(default_factory=dict)  # by role: "target", "id", ...
+    text: dict[str, list[Any]] = field(default_factory=dict)  # by role: "target", "id", ...
     adjust: dict[str, list[Any]] = field(default_factory=dict)  # columns to adjust for
-    texts: dict[str, list[str | None]] = field(default_factory=dict)  # columns without a role
+    texts: dict[str, list[Any]] = field(default_factory=dict)  # columns without a role
+    covariates: dict[str, tuple[str, ...]] = field(default_factory=dict)  # their features
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -88,17 +85,13 @@ class Frame:
     def row(self, i: int) -> str:
         """Say where a row is: by its line in the file, else by its name or its number."""
         name = self.text["id"][i] if "id" in self.text else None
-        if self.lines is None and name is not None:
-            return f"{self.place.replace('row', 'sample')} {quote(name)}"
-        return f"{self.place} {i + 1 if self.lines is None else self.lines[i]}"
+        if self.lines is not None or name is None:
+            return f"row {i + 1}" if self.lines is None else f"line {self.lines[i]}"
+        return f"{'sample' if self.column == 'column' else 'column'} {quote(name)}"
 
     def where(self, i: int, name: str) -> str:
-        """Say where a cell is: by line and column, and by row in a table that was turned."""
-        if self.place != "column":
-            return f"{self.row(i)}, column {quote(name)}"
-        p = self.names.index(name) if name in self.names else 0
-        line = f"line {self.name_lines[p]}, " if self.name_lines else ""
-        return f"{line}row {quote(name)}, {self.row(i)}"
+        """Say where a cell is: by line and column, or by names in a table that was turned."""
+        return f"{self.row(i)}, {self.column} {quote(name)}"
 
     def named(self, positions: Sequence[int]) -> list[int]:
         """Return the columns with a name; refuse those without that hold anything."""
@@ -111,14 +104,12 @@ class Frame:
 
     def refuse_duplicates(self, ignore: Collection[str] = (), remedy: str = "") -> None:
         """Refuse names of columns that occur twice, saying where."""
-        twice = [n for n, k in Counter(self.names).items() if k > 1 and n and n not in ignore]
-        if twice:
-            places = self.name_lines or range(1, len(self.names) + 1)
-            at = [str(place) for place, name in zip(places, self.names) if name == twice[0]]
-            where = f"{'line' if self.name_lines else self.column}s {', '.join(at[:4])}"
-            what = f"{self.column} name {quote(twice[0])} appears {len(at)} times ({where})"
-            what += f", and {len(twice) - 1} other names repeat" * (len(twice) > 1)
-            raise InputError(what, remedy=f"rename or remove the repeats{remedy}")
+        counts = Counter(name for name in self.names if name and name not in ignore)
+        for name in [name for name, k in counts.items() if k > 1][:1]:
+            at = [str(p) for p, other in enumerate(self.names, start=1) if other == name]
+            what = f"{self.column} name {quote(name)} appears {len(at)} times"
+            where = f" ({self.column}s {', '.join(at[:4])})"
+            raise InputError(what + where, remedy=f"rename or remove the repeats{remedy}")
 
     def pick(self, rows: Sequence[int]) -> None:
         """Keep some of the rows."""
@@ -129,8 +120,7 @@ class Frame:
         for p, cells in self.raw.items():
             self.raw[p] = {place[i]: cell for i, cell in cells.items() if i in place}
         self.lines = self.lines and [self.lines[i] for i in rows]
-        parts: tuple[dict[str, list[Any]], ...] = (self.beside, self.text, self.texts, self.adjust)
-        for part in parts:
+        for part in (self.beside, self.text, self.texts, self.adjust):
             part.update({name: [cells[i] for i in rows] for name, cells in part.items()})
 
     def take(self, positions: Sequence[int]) -> None:
@@ -158,24 +148,22 @@ class Frame:
                 raw.setdefault(i, {})[p - 1] = cell
         return replace(
             self, names=names, X=self.X[:, 1:].T, raw=raw, kind=f"{self.kind}, transposed",
-            samples="rows", place="column", column="row", indexed=False, lines=None,
-            name_lines=self.lines, text={"id": [*self.names[1:]]},
+            samples="rows", column="row", indexed=False, lines=None, text={"id": [*self.names[1:]]},
         )  # fmt: skip
 
 
 def collect(rows: Rows, options: ReadOptions, verbatim: Collection[str] | None) -> Frame:
-    """Make a frame of rows of cells; those of the columns and rows asked for stay as written.
-
-    A column with text in it is no more tried as numbers from there on.
-    """
+    """Make a frame of rows of cells; those of the columns and rows asked for stay as written."""
     m, codes, keep = len(rows.names), options.codes, {0}
     series = Counter(re.sub(r"\d+", "#", name) for name in rows.names)
     for p, name in enumerate(rows.names):
-        names = identifies(name) and series[re.sub(r"\d+", "#", name)] <= _SERIES
+        # many that differ in their numbers alone name no identifiers
+        names = identifies(name) and series[re.sub(r"\d+", "#", name)] <= 20
         if verbatim is None or name in verbatim or names or look_of(name) or not name:
             keep.add(p)
-    frame = Frame(rows.names, None, {}, rows.kind, "either", "line", ours=True)
-    frame.notes, frame.notices = rows.notes, rows.notices
+    frame = Frame(
+        rows.names, None, {}, rows.kind, "either", ours=True, notes=rows.notes, notices=rows.notices
+    )
     decimal = options.decimal or {".": ",", ",": "."}.get(options.thousands or "", ".")
     numbers, lines = array("d"), array("q")
     grouped = np.ones(m, dtype=bool)  # columns all of whose marks may separate thousands
@@ -207,7 +195,7 @@ def collect(rows: Rows, options: ReadOptions, verbatim: Collection[str] | None) 
         for p in range(m) if asked else (*keep, *strange):
             frame.raw.setdefault(p, {})[i] = cells[p]
         if len(strange) <= max(2, (m - len(keep)) / 2):
-            keep.update(strange)
+            keep.update(strange)  # columns of text, which are no more tried as numbers
     frame.X, frame.lines = np.frombuffer(numbers).reshape(len(lines), m), lines.tolist()
     for p in np.flatnonzero(grouped).tolist():
         for i in np.flatnonzero(frame.X[:, p] % 1 > 0)[:1].tolist():  # one speaks for all
@@ -221,29 +209,16 @@ def _numbers(
     cells: Sequence[Any], decimal: str, codes: Codes
 ) -> tuple[NDArray[np.float64], list[int]]:
     """Read cells as numbers; return these, and the places of cells that are none."""
-    with suppress(TypeError, ValueError):  # a spreadsheet's cells, or other text
-        joined = "\n".join(cells)
-        whole = joined.isascii() and joined.count("\n") == len(cells) - 1
-        # Python would read 1_000 as a number
-        if whole and "_" not in joined and not (decimal == "," and "." in joined):
-            joined = joined.replace(",", ".") if decimal == "," else joined
-            with suppress(ValueError):
-                return _floats(joined.encode()), []
-            texts = joined.split("\n")
-            return np.array([math.nan if t in codes.usual else float(t) for t in texts]), []
+    arrow = need("pyarrow", "cli")  # rounds as Python does, in a third of the time
+    for missing in (frozenset[str](), codes.usual):
+        with suppress(AttributeError, TypeError, ValueError):  # a spreadsheet's cells, other text
+            texts = ["nan" if c in missing else c.strip() for c in cells] if missing else cells
+            if decimal == ",":
+                texts = [text.replace(".", "_").replace(",", ".") for text in texts]
+            return np.array(arrow.array(texts, arrow.string()).cast(arrow.float64())), []
     read = [codes.number(cell, decimal) for cell in cells]
     values = np.array([math.nan if v is None else v for v in read], dtype=np.float64)
     return values, [j for j, value in enumerate(read) if value is None]
-
-
-def _floats(lines: bytes) -> NDArray[np.float64]:
-    """Read a number from each line, rounded as Python does, in a third of the time."""
-    arrow = need("pyarrow", "cli")
-    breaks = np.flatnonzero(np.frombuffer(lines, dtype=np.uint8) == ord("\n"))
-    starts = np.r_[0, breaks - np.arange(len(breaks)), len(lines) - len(breaks)].astype(np.int32)
-    parts = arrow.py_buffer(starts), arrow.py_buffer(lines.replace(b"\n", b""))
-    texts = arrow.StringArray.from_buffers(len(breaks) + 1, *parts)
-    return np.array(texts.cast(arrow.float64()))
 
 
 def from_pandas(data: Any) -> Frame:
@@ -252,23 +227,23 @@ def from_pandas(data: Any) -> Frame:
 
     index = data.index
     counts = type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)
-    start = int(not counts or index.name is not None)
+    indexed = not counts or index.name is not None
+    names = [str(index.name or "")] * indexed + [as_label(name) or "" for name in data.columns]
+    if indexed:
+        keys = np.empty(len(index), dtype=object)  # which tuples and numbers stay in
+        keys[:] = [", ".join(map(str, key)) if isinstance(key, tuple) else key for key in index]
+        data = data.copy(deep=False)
+        data.insert(0, "", keys, allow_duplicates=True)
     numeric = [types.is_numeric_dtype(d) and not types.is_complex_dtype(d) for d in data.dtypes]
     at = np.flatnonzero(numeric)
-    kinds = {str(data.dtypes.iloc[i]).lower().partition("[")[0] for i in at}
-    single = bool(kinds) and kinds <= {"float32", "float16", "float"}
-    shape = len(data), start + data.shape[1]
-    X = np.full(shape, np.nan, dtype=np.float32 if single else np.float64)
+    kinds = {str(data.dtypes.iloc[i]).lower() for i in at}
+    single = bool(kinds) and kinds <= {"float32", "float16"}
+    X = np.full(data.shape, np.nan, dtype=np.float32 if single else np.float64)
     if len(at):
-        X[:, start + at] = data.iloc[:, at].to_numpy(dtype=X.dtype, na_value=np.nan)
-    names = [as_label(name) or "" for name in data.columns]
-    texts = [i for i, number in enumerate(numeric) if not number]
-    raw = {start + i: dict(enumerate(_objects(data.iloc[:, i]))) for i in texts}
-    if start:
-        levels = index.nlevels > 1
-        raw[0] = dict(enumerate(", ".join(map(str, key)) if levels else key for key in index))
-        names.insert(0, str(index.name or ""))
-    return Frame(names, X, raw, "pandas", ours=True, indexed=bool(start))
+        X[:, at] = data.iloc[:, at].to_numpy(dtype=X.dtype, na_value=np.nan)
+    texts = (i for i, number in enumerate(numeric) if not number)
+    raw = {i: dict(enumerate(_objects(data.iloc[:, i]))) for i in texts}
+    return Frame(names, X, raw, "pandas", ours=True, indexed=indexed)
 
 
 def _objects(column: Any) -> list[Any]:
@@ -279,31 +254,29 @@ def _objects(column: Any) -> list[Any]:
 
 def from_matrix(X: Any, names: Sequence[Any] | None) -> Frame:
     """Make a frame of a matrix, all columns of which are features; sparse indices are checked."""
-    packed = sparse.issparse(X)
+    packed, what = sparse.issparse(X), ""
     X = X if packed else np.asarray(X)
     if X.ndim != 2:
         what = f"the data are {X.ndim}-dimensional"
-        raise InputError(what, remedy="give a matrix with a row for each sample")
-    notes = ["the features have no names and were numbered f0, f1, …"] if names is None else []
-    names = [f"f{j}" for j in range(X.shape[1])] if names is None else names
-    if len(names) != X.shape[1]:
-        what = f"{len(names)} feature_names for {X.shape[1]} columns of X"
-        raise InputError(what, remedy="give one name for each column")
-    kind = "CSR" if packed else str(X.dtype)
-    if X.dtype.kind not in "biuf":
+    elif X.dtype.kind not in "biuf":
         what = f"the matrix holds {X.dtype}, not numbers"
-        raise InputError(what, remedy="give a data frame of cells that are to be read")
+    elif names is not None and len(names) != X.shape[1]:
+        what = f"{len(names)} feature_names for {X.shape[1]} columns of X"
+    if what:
+        remedy = "give a data frame, or a matrix of numbers with one name for each column"
+        raise InputError(what, remedy=remedy)
+    kind = "CSR" if packed else str(X.dtype)
     if packed:
         try:
             X.check_format(full_check=True)
         except ValueError as error:
             what = f"its sparse matrix is damaged ({error})"
             raise InputError(what, remedy="write it again") from error
-        X = X.tocsr()
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
+        X = X.tocsr(copy=not getattr(X, "has_canonical_format", False))
+        X.sum_duplicates()
     X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    notes = ["the features have no names and were numbered f0, f1, …"] if names is None else []
+    names = [f"f{j}" for j in range(X.shape[1])] if names is None else names
     named = [as_label(name) or f"column {j}" for j, name in enumerate(names)]
     return Frame(named, X, {}, kind, all_features=True, notes=notes)
 
@@ -327,25 +300,22 @@ def stand_up(frame: Frame, roles: Roles, options: ReadOptions) -> tuple[Frame, R
     why = _why_turned(frame, roles) if free and len(frame.names) > 1 else ""
     if not (why or options.transpose or frame.samples == "columns"):
         return frame, roles
-    header, notes = frame.names, list[str]()
-    if why:
-        notes.append(f"features are in rows, samples in columns: {why}")
+    header = frame.names
+    notes = [f"features are in rows, samples in columns: {why}"] if why else []
     known = {*frame.row_names(), *frame.beside, *frame.labels.columns}
     if roles.id is not None and roles.id not in known and (free or roles.id == header[0]):
         notes.append(f"the header names the samples; there is no row {quote(roles.id)}")
         roles = replace(roles, id=None)
     frame.refuse_duplicates(roles.drop)
-    kept = {p: header[p] for p in frame.named(range(1, len(header)))}
-    if not kept:
-        raise InputError("the header names no sample", remedy="add a header line")
-    dropped = {name: "asked for" for name in kept.values() if name in roles.drop}
-    left = [name for name in kept.values() if name not in dropped]
-    strange = [name for name in left if name not in frame.labels.rows]
-    if len(strange) < len(left) and strange:
-        notes.append(f"left out, being columns of no labelled sample: {listed(strange)}")
+    places = {header[p]: p for p in frame.named(range(1, len(header)))}
+    dropped = {name: "asked for" for name in places if name in roles.drop}
+    strange = [name for name in places if name not in {*dropped, *frame.labels.rows}]
+    if len(strange) < len(places) - len(dropped):
         dropped |= dict.fromkeys(strange, "no label")
+        if strange:
+            notes.append(f"left out, being columns of no labelled sample: {listed(strange)}")
     frame = frame.turned()
-    frame.pick([p - 1 for p, name in kept.items() if name not in dropped])
+    frame.pick([p - 1 for name, p in places.items() if name not in dropped])
     frame.notes, frame.dropped = [*notes, *frame.notes], dropped
     return frame, replace(roles, drop=tuple(n for n in roles.drop if n not in dropped))
 
@@ -359,14 +329,14 @@ def _why_turned(frame: Frame, roles: Roles) -> str:
         return "the rows have the names of the features" if turns else ""
     if frame.labels.columns:
         keys = frame.labels.rows.keys()
-        place = next((header.index(n) for n in (roles.id, frame.labels.on) if n in header), 0)
-        across, n_down = len(keys & {*header[1:]}), len(keys & {*map(as_label, frame.cells(place))})
-        if n_down and across >= n_down:
-            what = f"the identifiers of the labels name columns ({listed(list(keys)[:2])}) as well "
-            remedy = f"say {option('transpose', True)} if the samples are in columns, "
-            remedy += f"{option('transpose', False)} if they are in rows"
-            raise InputError(f"{what}as rows", remedy=remedy)
-        return "the columns have the names of labelled samples" if across and not n_down else ""
+        named = next((n for n in (roles.id, frame.labels.on) if n in header), header[0])
+        n_down = len(keys & {*map(as_label, frame.cells(header.index(named)))})
+        n_across = len(keys & {*header[1:]})
+        if n_across >= n_down > 0:
+            what = f"the identifiers of the labels name columns ({listed([*keys][:2])}) and rows"
+            ways = f"{option('transpose', True)} if the samples are in columns, else "
+            raise InputError(what, remedy=f"say {ways}{option('transpose', False)}")
+        return "the columns have the names of labelled samples" if n_across > n_down else ""
     if roles.target is None or roles.target in header or roles.target not in down:
         return ""
     i = down.index(roles.target)
@@ -379,54 +349,48 @@ def _why_turned(frame: Frame, roles: Roles) -> str:
 
 def _name_samples(frame: Frame, roles: Roles) -> set[int]:
     """Find the names of the samples; return the positions of columns that can only be names."""
-    header, places = frame.names, list[int]()
+    header, place = frame.names, None
     unnamed = frame.column == "column" and not frame.all_features and header[:1] in _UNNAMED
     index = unnamed or (frame.indexed and header[0] not in roles.named().values())
     if roles.id is not None:
         frame.text["id"] = [*map(as_label, _named_cells(frame, roles.id, "id"))]
     elif "id" not in frame.text and not frame.all_features:
-        if frame.labels.columns and frame.labels.on in header:
-            places = [header.index(frame.labels.on)]
-        else:
-            places = [0] if index else _column_of_names(frame, roles)
-        for p in places:
-            frame.text["id"] = [*map(as_label, frame.cells(p))]
+        place = 0 if index else _column_of_names(frame, roles)
+        if frame.labels.on and frame.labels.on in header:
+            place = header.index(frame.labels.on)
+        if place is not None:
+            frame.text["id"] = [*map(as_label, frame.cells(place))]
     if index:
         what = "first column has no name and" if unnamed else "index"
-        said = "taken for sample identifiers" if places == [0] else "left out, as names of rows"
+        said = "taken for sample identifiers" if place == 0 else "left out, as names of rows"
         frame.notes.append(f"the {what} was {said}")
-    return {*places, 0} if index else {*places}
+    return {p for p in (place, 0 if index else None) if p is not None}
 
 
-def _column_of_names(frame: Frame, roles: Roles) -> list[int]:
+def _column_of_names(frame: Frame, roles: Roles) -> int | None:
     """Find the column that can only name the samples, by labels or by the features of a model."""
     named = {*roles.named().values(), *roles.drop, *(roles.features or ())}
     for p in [p for p in sorted(frame.raw) if frame.names[p] not in named]:
-        names = [as_label(cell) for cell in frame.cells(p)]
-        if len({*names}) < len(names):
-            continue
+        names, title = [*map(as_label, frame.cells(p))], frame.names[p]
         text = not all(name is None or looks_numeric(name) for name in names)
-        if text and frame.labels.rows.keys() & {*names}:
-            frame.roles.append(
-                ColumnRole(frame.names[p], "id", "has the names that the labels have")
-            )
-            return [p]
-        if roles.features and (identifies(frame.names[p]) or (p == 0 and text)):
-            return [p]
-    return []
+        labelled = text and not frame.labels.rows.keys().isdisjoint(names)
+        unique = len({*names}) == len(names)
+        if unique and labelled:
+            frame.roles.append(ColumnRole(title, "id", "has the names that the labels have"))
+        if unique and (labelled or (roles.features and (identifies(title) or (p == 0 and text)))):
+            return p
+    return None
 
 
 def join(frame: Frame, labels: Labels) -> None:
     """Put the columns of a second file beside the samples of a table."""
-    ids, turn = frame.text.get("id"), option("transpose", True)
-    if ids is None:
-        remedy = f"name the column of them with {option('id')}, or use {turn} if they head columns"
-        raise InputError("the samples have no identifiers to match the labels by", remedy=remedy)
+    ids = frame.text.get("id", [])
     rows = [labels.rows.get(key or "") for key in ids]
     if all(row is None for row in rows):
         what = f"no sample has a label: the table has {listed([key for key in ids if key][:2])}, "
-        what += f"the labels {listed(list(labels.rows)[:2])}"
-        remedy = f"identifiers must match exactly; if they name columns of the table, use {turn}"
+        what += f"the labels {listed([*labels.rows][:2])}"
+        remedy = f"name the column of identifiers, which must match exactly, with {option('id')}, "
+        remedy += f"or use {option('transpose', True)} if they head columns"
         raise InputError(what, remedy=remedy)
     if unused := len(labels.rows) - len({*rows} - {None}):
         frame.notes.append(f"{unused} rows of {labels.source} belong to no sample of the table")
@@ -446,7 +410,7 @@ def pick_columns(frame: Frame, roles: Roles, options: ReadOptions) -> None:
         what = f"column {quote(labels.target)} is in the table and in {one_line(labels.source)}"
         remedy = f"leave {option('labels')} out, or use {option('drop', [labels.target])}"
         raise InputError(what, remedy=remedy)
-    remedy = f", or make them one with {option('collapse', 'mean')}, 'max' or 'first'"
+    remedy = f", or make them one with {option('collapse', 'mean')} or 'max'"
     others = {*header}.difference(roles.named().values()) if roles.collapse else roles.drop
     frame.refuse_duplicates(others, remedy)
     taken = _name_samples(frame, roles)
@@ -472,14 +436,13 @@ def pick_columns(frame: Frame, roles: Roles, options: ReadOptions) -> None:
         places = frame.named(left)
     else:
         wanted = [n for n in roles.features if not any(made_of(n, c) for c in roles.adjust)]
-        at: dict[str, list[int]] = {name: [] for name in wanted}
-        for p, name in enumerate(header):
-            at.get(name, []).append(p)
-        if absent := [name for name in at if not at[name]]:
-            what = f"{len(absent)} of the {len(at)} {frame.column}s needed are missing: "
+        order = {name: k for k, name in enumerate(wanted)}
+        if absent := sorted(order.keys() - {*header}, key=order.__getitem__):
+            what = f"{len(absent)} of the {len(order)} {frame.column}s needed are missing: "
             remedy = "add them; names must match exactly, their order does not matter"
             raise InputError(what + listed(absent), remedy=remedy)
-        places = [p for name in at for p in at[name]]
+        places = [p for p, name in enumerate(header) if name in order]
+        places.sort(key=lambda p: order[header[p]])
     strict = roles.features is not None or frame.all_features
     make_numbers(frame, places, columns, options, strict)
 
@@ -495,9 +458,9 @@ def _named_cells(frame: Frame, name: str, role: str) -> list[Any]:
 
 def _no_such_line(frame: Frame, name: str, role: str) -> InputError:
     """Return the error for a column or row that there is not, with the remedy for tables."""
-    header, asked = [n for n in frame.names if n], option(role.partition(":")[0])
-    what, across = f"there is no {frame.column} {quote(name)} ({asked})", option("transpose", True)
-    remedy = suggestion(name, header)
+    header, across = [n for n in frame.names if n], option("transpose", True)
+    asked, remedy = option(role.partition(":")[0]), suggestion(name, header)
+    what = f"there is no {frame.column} {quote(name)} ({asked})"
     if frame.all_features and frame.beside:
         what = f"nothing called {quote(name)} ({asked}) is said of samples"
         usable = []
@@ -509,14 +472,12 @@ def _no_such_line(frame: Frame, name: str, role: str) -> InputError:
         remedy = f"{did_you_mean(name, list(frame.beside))} {listing}".strip()
     elif frame.column == "row" and name in frame.text["id"]:
         remedy = f"it names a column: if the samples are in rows, leave {across} out"
-    elif frame.column == "row":
-        remedy += f"; labels may also come from a second file ({option('labels')})"
-    elif name in frame.row_names():
+    elif frame.column == "column" and name in frame.row_names():
         what = f"{quote(name)} names a row, not a column"
         remedy = f"the table has features in rows: use {across}"
     elif header and all(map(looks_numeric, header)):
         remedy = "the first line holds only numbers: add a line with the column names"
-    elif role == "target" and remedy.startswith("there"):
+    elif role == "target":
         remedy += f"; if the features are in rows, use {across} and give the labels in a second "
         remedy += f"file ({option('labels')})"
     return InputError(what, remedy=remedy)

@@ -6,12 +6,13 @@ import io
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from .errors import InputError, listed, option, quote
+from .._validate import listed, quote
+from .errors import InputError, option
 from .frame import Frame, collect
-from .text import ReadOptions, Rows, of_width, split_lines
+from .text import Line, ReadOptions, Rows, of_width, split_lines
 
 _BEGIN, _END = "!series_matrix_table_begin", "!series_matrix_table_end"
-_SAMPLE = "!Sample_"
+_SAMPLE, _SERIES = "!Sample_", "!series_geo_accession"
 _AGAIN = "the file may be damaged or cut short: download it again"
 
 
@@ -36,7 +37,7 @@ def read_series_matrix(
         raise InputError("the series matrix holds no table of numbers", remedy=_AGAIN)
     names = [name.strip() for name in next(lines, (0, [""]))[1]]
     kind = f"{packed}GEO series matrix, {handle.encoding}"
-    rows = Rows(names, of_width(_up_to_end(lines), len(names), ""), kind)
+    rows = Rows(names, of_width(_up_to_end(lines), len(names)), kind)
     frame = collect(rows, options, ())
     columns = _samples(above, names[1:])
     if not len(frame) and verbatim is not None:
@@ -53,14 +54,14 @@ def read_series_matrix(
         raise InputError(what, remedy=_AGAIN)
     order = [place[name] for name in header]
     frame.beside = {name: [cells[i] for i in order] for name, cells in columns.items()}
-    series = [cells[0] for key, cells in above if key.lower() == "!series_geo_accession" and cells]
+    series = [cell for key, cells in above if key.lower() == _SERIES for cell in cells]
     of = f" of {series[0]}" if series else ""
     frame.notes.insert(0, f"a GEO series matrix{of}: features are in rows, samples in columns")
     frame.samples, frame.all_features = "columns", True
     return frame
 
 
-def _up_to_end(lines: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
+def _up_to_end(lines: Iterator[Line]) -> Iterator[Line]:
     """Yield the rows up to the line that ends the table."""
     for number, cells in lines:
         if cells[0].strip().lower() == _END:
@@ -75,31 +76,24 @@ def _samples(above: list[tuple[str, list[str]]], header: list[str]) -> dict[str,
     given = dict(reversed(lines))
     if not any(given.values()):
         raise InputError("the series matrix names no samples", remedy=_AGAIN)
-    platforms = sorted({p for key, cells in lines if key == "platform_id" for p in cells if p})
-    if len(platforms) > 1:
-        what = f"the samples are of {len(platforms)} platforms ({listed(platforms)})"
+    if len(platforms := {*given.get("platform_id", [])} - {""}) > 1:
+        what = f"the samples are of {len(platforms)} platforms ({listed(sorted(platforms))})"
         remedy = "use the series matrix of one platform: GEO offers one file for each"
         raise InputError(what, remedy=remedy)
-    accessions = given.get("geo_accession") or header
-    columns: dict[str, list[Any]] = {"geo_accession": accessions}
+    columns: dict[str, list[Any]] = {"geo_accession": given.pop("geo_accession", []) or header}
+    n = len(columns["geo_accession"])
     # what an error proposes begins with what the authors said of each sample
     for line, cells in sorted(lines, key=lambda line: not line[0].startswith("characteristics")):
-        if len(cells) != len(accessions):
-            what = f"line {quote(_SAMPLE + line)} has {len(cells)} values for {len(accessions)} "
-            raise InputError(f"{what}samples", remedy=_AGAIN)
-        keyed: dict[str, list[Any]] = {}  # of "key: value" each key is a column
-        for i, cell in enumerate(cells):
+        if len(cells) != n:
+            what = f"line {quote(_SAMPLE + line)} has {len(cells)} values for {n} samples"
+            raise InputError(what, remedy=_AGAIN)
+        for i, cell in enumerate(cells if line in given else ()):
             key, colon, value = (part.strip() for part in cell.partition(":"))
             pair = line.startswith("characteristics") and key and colon
             key, value = (key, value) if pair else (line, cell)
-            keyed.setdefault(key, [None] * len(cells))[i] = value or None
-        for key, column in keyed.items():
-            there = columns.get(key) or [None] * len(cells)
-            if key == "geo_accession" or not any(column):
-                continue
-            if all(a is None or b is None for a, b in zip(there, column)):
-                columns[key] = [b if a is None else a for a, b in zip(there, column)]
-            else:  # a name that is taken gets a number
-                free = (f"{key}.{k}" for k in range(1, len(lines) + 1))
-                columns[next(name for name in free if name not in columns)] = column
+            # of "key: value" each key is a column; what is said again gets a number
+            names = (f"{key}.{k}" if k else key for k in range(len(lines) + 1))
+            free = (name for name in names if name not in columns or columns[name][i] is None)
+            if value:
+                columns.setdefault(next(free), [None] * n)[i] = value
     return columns

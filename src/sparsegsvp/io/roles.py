@@ -1,13 +1,10 @@
 """What each column of a table is for: its role, decided from name, type and values.
 
-A caller's word always wins. Of the other columns those of numbers are features, but for
-
-- columns named like identifiers whose whole numbers all differ, or repeat for people;
-- in a *wide* table (`checks`), columns whose names look clinical, technical or like an outcome. In
-  a smaller table of unlike columns an age is a measurement like the others, and named in a notice.
-
-Columns of text are never features: in a wide table they get a role and are left out, in a small
-one, where they may be meant as predictors, they are refused unless they can only be names.
+A caller's word always wins. Of the other columns those of numbers are features, but for those named
+like identifiers, whose whole numbers all differ or repeat for people, and, in a *wide* table, those
+whose names look clinical, technical or like an outcome. In a small table of unlike columns an age
+is a measurement like the others, and named in a notice. Columns of text are never features: a wide
+table leaves them out, a small one, which may mean them as predictors, is refused.
 
 Names are taken word by word, so that MAGEA1 is no age and BMI1, RIN2, OS9 and ID3 stay genes. A
 name is `plain` if it consists of known words alone ("Age at diagnosis", "OS.time"); if one word is
@@ -22,22 +19,22 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from .errors import InputError, option, quote
+from .._validate import quote
+from .errors import InputError, option
 
 Role = Literal["target", "id", "group", "batch", "covariate", "ignored", "feature"]
 
 WORDS = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
-_LOOKS = {
-    kind: {word: look for look, text in WORDS[kind].items() for word in text.split()}
+STRONG, _WEAK = (
+    {word: look for look, text in WORDS[kind].items() for word in text.split()}
     for kind in ("strong", "weak")
-}
-_STRONG, _WEAK = _LOOKS["strong"], _LOOKS["weak"]
+)
 _NAMES = {kind: frozenset(text.split()) for kind, text in WORDS["names"].items()}
-_KNOWN = _NAMES["beside"].union(_STRONG, _WEAK)
-_PERSONS, _IDS = _NAMES["people"] | _NAMES["groups"], _NAMES["people"] | _NAMES["samples"]
-_KNOWN_IDS = _IDS | _PERSONS | _NAMES["beside ids"]
+_KNOWN = _NAMES["beside"].union(STRONG, _WEAK)
+PEOPLE, SAMPLES = _NAMES["people"] | _NAMES["groups"], _NAMES["people"] | _NAMES["samples"]
+_IDENTIFIERS = PEOPLE | SAMPLES | _NAMES["beside ids"]
 _ROLES: dict[str, Role] = {"clinical": "covariate", "technical": "batch"}  # others are ignored
 # Genes of worms (age-1, sex-1) and how others are often written (BMI-1, OS-9, ID-3).
 _HYPHENED_GENE = re.compile(r"[A-Za-z]{2,4}-\d+(\.\d+)?")
@@ -49,17 +46,12 @@ _CHANGE_OF_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = re.compile(r"[^\W\d_]{4,}(?=\d*)|[^\W\d_]+\d*|\d+")
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(NamedTuple):
     """What a name looks like, in words; whether that is sure; and the role that this suggests."""
 
     words: str
     plain: bool
-
-    @property
-    def role(self) -> Role:
-        """The role of a column that looks so."""
-        return _ROLES.get(self.words, "ignored")
+    role: Role
 
 
 @lru_cache(maxsize=1 << 15)
@@ -75,35 +67,19 @@ def look_of(name: str) -> Look | None:
     """Say what a name looks like, if it looks like anything but a measurement."""
     words = words_of(name)
     unknown = sum(word not in _KNOWN for word in words)
-    telling = _STRONG.keys() if unknown == 0 else _NAMES["telling"] & _STRONG.keys()
-    strong = [word for word in words if word in telling]
-    weak = [word for word in words if word in _WEAK]
-    if strong and unknown <= 1:
-        gene = len(words) == 1 and words[0] in _NAMES["genes"]
-        return Look(_STRONG[strong[0]], plain=unknown == 0 and not gene)
-    return Look(_WEAK[weak[0]], plain=True) if weak and not unknown else None
+    telling = STRONG.keys() if unknown == 0 else _NAMES["telling"] & STRONG.keys()
+    strong = [STRONG[word] for word in words if word in telling and unknown <= 1]
+    looks = strong or [_WEAK[word] for word in words if word in _WEAK and not unknown]
+    if not looks:
+        return None
+    gene = bool(strong) and len(words) == 1 and words[0] in _NAMES["genes"]
+    return Look(looks[0], not unknown and not gene, _ROLES.get(looks[0], "ignored"))
 
 
-def names_samples(name: str, known: frozenset[str] = _IDS) -> bool:
-    """Whether a column is named like identifiers: sample, patient_id, Unnamed: 0."""
+def identifies(name: str, by: frozenset[str] = PEOPLE | SAMPLES) -> bool:
+    """Whether a column is named like samples, or people: sample, patient_id, Unnamed: 0."""
     words = words_of(name)
-    return not known.isdisjoint(words) and _KNOWN_IDS.issuperset(words)
-
-
-def names_people(name: str) -> bool:
-    """Whether a column is named like the people or animals that samples come from."""
-    return names_samples(name, _PERSONS)
-
-
-def identifies(name: str) -> bool:
-    """Whether a column is named like samples, or like those that they come from."""
-    return names_samples(name, _IDS | _PERSONS)
-
-
-def sorts_samples(name: str) -> bool:
-    """Whether a column is named like a sex, an age, a batch or identifiers: no classes to tell."""
-    strong = any(_STRONG.get(word) in _ROLES for word in words_of(name))
-    return strong or identifies(name)
+    return not by.isdisjoint(words) and _IDENTIFIERS.issuperset(words)
 
 
 IS, VERSUS = "=", " vs "  # in the name of a feature that is a level of a column
@@ -176,24 +152,22 @@ class Facts:
 
     name: str
     cells: list[str | None]
+    look: Look | None
     text: bool = True
     whole: bool = True
     first: bool = False
-    look: Look | None = None
     role: str = ""
     reason: str = ""
 
-    @property
-    def levels(self) -> int:
-        """The number of different values."""
-        return len({*self.cells} - {None})
+    def __post_init__(self) -> None:
+        self.levels = len({*self.cells} - {None})
 
 
 def role_of(c: Facts, wide: bool, fractions: bool, nameless: bool) -> tuple[str, str]:
     """Return the role of a column and why, by the first rule that fits; or "refused"."""
     unique, repeated = c.levels == len(c.cells) > 2, 2 < c.levels < len(c.cells)
-    sample, person = names_samples(c.name), names_people(c.name)
-    look, looks = ("", "") if c.look is None else (c.look.role, f"looks {c.look.words}")
+    sample, person = identifies(c.name, SAMPLES), identifies(c.name, PEOPLE)
+    look, looks = (c.look.role, f"looks {c.look.words}") if c.look else ("", "")
     plain = c.look is not None and c.look.plain
     name = "id" if nameless and (sample or c.first) else "ignored"
     sort = "covariate" if c.levels <= FEW_LEVELS else "ignored"

@@ -1,8 +1,4 @@
-"""`Table`: samples with names, labels and a record; `read_table` and `make_table` make one.
-
-Both make a `Frame` of their input, and `_table_of` makes a table of any frame: it turns it, joins
-labels, gives columns their roles and makes numbers of cells.
-"""
+"""`Table`: samples with names, labels and a record; `read_table` and `make_table` make one."""
 
 from __future__ import annotations
 
@@ -13,20 +9,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from os import PathLike
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from .._notices import Notice
+from .._validate import listed, quote, shown_name
 from .cells import Codes, append_covariates, as_label, collapse_names, mark_missing
 from .checks import check, note_values
-from .errors import InputError, guarded, listed, locating, option, quote
+from .errors import InputError, guarded, locating, option
 from .formats import read_frame, read_labels, stored_matrix
 from .frame import Frame, Labels, from_anndata, from_matrix, from_pandas, pick_columns, stand_up
-from .roles import IS, LISTS, VERSUS, ColumnRole, Role, Roles, guess_positive
-from .text import ReadOptions, existing_file, names_in, shown_name
+from .roles import IS, LISTS, VERSUS, ColumnRole, Roles, guess_positive
+from .text import ReadOptions, existing_file, names_in
 
 
 @dataclass(frozen=True)
@@ -44,8 +41,7 @@ class Table:
     target, positive : str or None
         The column of the labels, and the class of interest.
     source, digest : str
-        The file's name and SHA-256; for data in memory a word such as "data frame", and the
-        SHA-256 of values, names and labels.
+        The file's name or what data in memory are called, and the SHA-256 of file or values.
     record, notices : tuple of str, tuple of Notice
         What was read and done, in sentences; what looks odd, with what would see to it.
     dropped : dict of str to str
@@ -89,8 +85,7 @@ class Table:
     @property
     def covariate_columns(self) -> list[int]:
         """The numbers of the features that are adjusted for."""
-        names = {name for made in self.covariates.values() for name in made}
-        return [j for j, name in enumerate(self.feature_names) if name in names]
+        return [self.feature_names.index(n) for made in self.covariates.values() for n in made]
 
     def class_counts(self) -> dict[str, int]:
         """Count the samples of each class, classes in the order scikit-learn gives them."""
@@ -105,8 +100,7 @@ class Table:
     def labels(self) -> NDArray[np.str_]:
         """The labels as a NumPy array of text; `InputError` if there are none."""
         if self.y is None:
-            remedy = f"name them: {option('target')}"
-            raise InputError("there are no labels", where=self.source, remedy=remedy)
+            raise InputError("there are no labels", self.source, f"name them: {option('target')}")
         return np.array([str(label) for label in self.y])
 
     @property
@@ -124,20 +118,6 @@ class Table:
     def without_notice(self, code: str) -> Table:
         """Return the table without the notices of a kind: those that were seen to."""
         return replace(self, notices=tuple(n for n in self.notices if n.code != code))
-
-    def role_lines(self) -> list[dict[str, Any]]:
-        """Return role, columns, count and reason, for each role and reason that there is."""
-        grouped: dict[tuple[Role, str], list[str]] = {}
-        for column in sorted(self.roles, key=lambda column: get_args(Role).index(column.role)):
-            grouped.setdefault((column.role, column.reason), []).append(column.column)
-        counts = {key: len(names) for key, names in grouped.items()}
-        told = sum(count for (role, _), count in counts.items() if role == "feature")
-        counts |= {("feature", "numbers"): self.X.shape[1] - told}
-        return [
-            {"role": key[0], "columns": grouped.get(key, []), "count": count, "reason": key[1]}
-            for key, count in counts.items()
-            if count
-        ]
 
 
 def read_table(
@@ -178,14 +158,10 @@ def read_table(
         a label are left out and counted.
     id, group : str or None, default=None
         Columns of sample identifiers, which names of rows are by themselves, and of groups.
-    batch : str or sequence of str, default=()
-        Columns that say where or when samples were measured: no features, but audited.
-    adjust : str or sequence of str, default=()
-        Columns to adjust for: features that are in every panel, and follow all others. Of text,
-        all levels but the first become 0 and 1, such as "sex=M vs F".
-    drop, keep : str or sequence of str, default=()
-        Columns to leave out, and those to keep in a wide table although they look clinical or
-        technical. In all such lists "a,b" is two, unless a column is called so.
+    batch, adjust, drop, keep : str or sequence of str, default=()
+        Columns that say where or when samples were measured, which are audited; to adjust for,
+        which are features in every panel, text by its levels ("sex=M vs F"); to leave out; and to
+        keep although they look clinical or technical. "a,b" is two, unless a column is called so.
     features : sequence of str or None, default=None
         Read exactly these columns, in this order; missing ones are an error that lists them.
     labels, on : path-like and str, or None, default=None
@@ -196,24 +172,19 @@ def read_table(
     na : str, sequence of str or None, default=None
         Codes for missing values besides the usual (NA, n.a., null, ?, ND, <LOD and the like),
         such as "n.m." or -999; a text with commas has several.
-    collapse : {"mean", "max", "first"} or None, default=None
-        Make one feature of those that share a name: their mean, the one with the largest mean
-        in this file, or the first. None refuses them.
+    collapse : {"mean", "max"} or None, default=None
+        Make one feature of those that share a name: their mean, or the one with the largest mean
+        in this file. None refuses them.
     layer, sheet : str or None, default=None
         A layer of an AnnData file instead of its X; a sheet instead of the first not hidden.
     separator, decimal, thousands, encoding : str or None, default=None
-        For text, what is found out otherwise: the marks between cells, before decimals and
-        between thousands (none by default), and the encoding.
+        Of text: the marks between cells, before decimals and between thousands, and the encoding.
+        They are found out, but that there is no mark between thousands unless one is given.
 
     Returns
     -------
     Table
-        Matrix, names, labels, and a record of what was read and left out.
-
-    Raises
-    ------
-    InputError
-        One line on what is wrong, where, and what to do.
+        Matrix, names, labels, and a record; or an `InputError`: what is wrong, where, the remedy.
 
     Examples
     --------
@@ -222,10 +193,8 @@ def read_table(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "a.csv"
     ...     _ = path.write_text("id;g1;g2;class\\ns1;1,5;2;A\\ns2;0,5;4;B\\n")
-    ...     table = read_table(path, target="class", id="id")
-    >>> table.X
-    array([[1.5, 2. ],
-           [0.5, 4. ]])
+    ...     read_table(path, target="class", id="id").X.tolist()
+    [[1.5, 2.0], [0.5, 4.0]]
     """
     roles, options = requested(locals())
     file = existing_file(path)
@@ -233,8 +202,7 @@ def read_table(
     if labels is not None:
         joined = read_labels(existing_file(labels), on, target, options)
     elif on is not None:
-        what = f"{option('on')} names a column of the file given with {option('labels')}"
-        raise InputError(what, where=source)
+        raise InputError(f"{option('on')} is for the file of {option('labels')}", where=source)
     behind = [name.partition(IS)[0] for name in roles.features or () if VERSUS in name]
     named = [*roles.named().values(), *behind, on or ""]
     with locating(source), guarded("a file"):
@@ -286,35 +254,29 @@ def make_table(
     >>> table = make_table(frame, target="class")
     >>> table.feature_names, table.class_counts(), table.n_missing
     (('g1', 'g2'), {'a': 1, 'b': 2}, 1)
-    >>> make_table(frame[["g1", "g2"]].to_numpy(), frame["class"]).feature_names
-    ('f0', 'f1')
     """
     if unknown := options.keys() - inspect.signature(read_table).parameters:
         raise TypeError(f"make_table has no parameter {', '.join(sorted(unknown))}")
     options = {n: v for n, v in options.items() if v is not None and v != ()}
-    apart = dict(batch) if isinstance(batch, Mapping) else {}
+    apart = batch if isinstance(batch, Mapping) else {}
     options |= {"batch": batch} if len(batch) and not apart else {}
-    arrays = {"target": ("y", y), "id": ("ids", ids), "group": ("groups", groups)}
-    arrays |= {f"batch:{name}": ("batch", values) for name, values in apart.items()}
-    arrays = {role: pair for role, pair in arrays.items() if pair[1] is not None}
-    of_memory = [name for name, _ in arrays.values()]
-    of_memory += ["feature_names"] * (feature_names is not None) + ["source"] * bool(source)
-    if isinstance(data, Table):
-        _refuse([*of_memory, *options], "a Table is taken as it is")
-        return data
-    if isinstance(data, str | PathLike):
-        with locating(str(data)):
-            _refuse(of_memory, "a file holds its own labels and names")
-        return read_table(data, **options)
-    kind = _kind_of(data)
-    source = source or kind
+    beside = {"target": ("y", y), "id": ("ids", ids), "group": ("groups", groups)}
+    beside |= {f"batch:{name}": ("batch", values) for name, values in apart.items()}
+    beside = {role: pair for role, pair in beside.items() if pair[1] is not None}
+    words = {"source": source or None, "feature_names": feature_names, **dict(beside.values())}
+    of_memory = {name for name, value in words.items() if value is not None}
+    kind, given = _kind_of(data), of_memory | options.keys()
+    source = str(data) if kind == "file" else source or kind
     with locating(source):
-        _refuse([n for n in options if n in _OF_FILES], "the data are in memory")
-        for role, (name, _) in arrays.items():
-            _refuse([role] if role in options else [], f"{role} and {name} are both given")
+        unfit = _OF_FILES | {"layer" if kind == "matrix" else "feature_names"}
+        unfit |= {"layer"} if kind == "data frame" else set()
+        if wrong := sorted({"Table": given, "file": of_memory}.get(kind, unfit & given)):
+            what = f"a {kind} has no use for {', '.join(map(option, wrong))}"
+            raise InputError(what, remedy="leave that out")
+    if kind in ("Table", "file"):
+        return read_table(data, **options) if kind == "file" else data
+    with locating(source):
         roles, reading = requested(options)
-        if reading.layer is not None and kind != "AnnData":
-            raise InputError(f"{option('layer')} is for AnnData")
         if kind == "AnnData":
             matrices = {"layers": data.layers} | ({} if data.X is None else {"X": data.X})
             X = stored_matrix(matrices, reading.layer)
@@ -322,8 +284,6 @@ def make_table(
             X = X[:] if data.isbacked else X
             frame = from_anndata(X, data.obs, list(data.var_names), reading.layer)
         elif kind == "data frame":
-            _refuse(["feature_names"] * (feature_names is not None), "the columns have names")
-            # of polars
             frame = from_pandas(data.to_pandas() if hasattr(data, "to_pandas") else data)
         else:
             for role, name in roles.named().items():
@@ -332,43 +292,39 @@ def make_table(
             if y is None:
                 raise InputError("there are no labels", remedy=f"give them as {option('y')}")
             frame = from_matrix(data, feature_names)
-        for role, (name, values) in arrays.items():
+        for role, (name, values) in beside.items():
             cells = values.to_list() if hasattr(values, "to_list") else np.asarray(values).tolist()
-            if not isinstance(cells, list) or any(isinstance(cell, list) for cell in cells):
-                raise InputError(f"{option(name)} must be one-dimensional")
-            if len(cells) != len(frame):
+            what = f"{option(role)} and {option(name)} are both given" if role in options else ""
+            if np.ndim(values) != 1:
+                what = f"{option(name)} must be one-dimensional"
+            elif len(cells) != len(frame):
                 what = f"{option(name)} has {len(cells)} values for {len(frame)} samples"
-                raise InputError(what, remedy="give one for each row")
+            if what:
+                raise InputError(what, remedy="give one value for each row")
             frame.text[role] = reading.codes.column(role, cells)
     target = str(getattr(y, "name", None) or "y") if y is not None else roles.target
     return _table_of(frame, roles, reading, source, as_label(options.get("positive")), target)
 
 
-_OF_FILES = ("labels", "on", "transpose", "sheet", "separator", "encoding")
-
-
-def _refuse(names: Sequence[str], why: str) -> None:
-    """Refuse parameters that data of this kind cannot have."""
-    if names:
-        raise InputError(why, remedy=f"leave {', '.join(map(option, names))} out")
+_OF_FILES = {"labels", "on", "transpose", "sheet", "separator", "encoding"}
 
 
 def _kind_of(data: Any) -> str:
-    """Return what messages call data in memory; refuse what is not there yet."""
+    """Return what messages call what holds data; refuse what is not there yet."""
     if hasattr(data, "__dask_graph__") or type(data).__name__ == "LazyFrame":
         raise InputError("the data are not in memory yet", remedy="compute or collect them")
-    # by name: whoever has such data has imported the package, others need not have it
-    packages = {cls.__module__.partition(".")[0] for cls in type(data).__mro__}
-    if "anndata" in packages and hasattr(data, "obs"):
+    if isinstance(data, Table | str | PathLike):
+        return "Table" if isinstance(data, Table) else "file"
+    # by what they have: whoever has such data has imported the package, others need not
+    if hasattr(data, "var_names"):
         return "AnnData"
-    if packages & {"pandas", "polars"} and hasattr(data, "columns"):
-        return "data frame"
-    return "sparse matrix" if sparse.issparse(data) else "array"
+    return "data frame" if hasattr(data, "columns") else "matrix"
 
 
 def requested(given: Mapping[str, Any]) -> tuple[Roles, ReadOptions]:
     """Return the roles and how to read, of all parameters; several columns may be one name."""
-    roles = {f.name: given[f.name] for f in fields(Roles) if given.get(f.name) is not None}
+    given = {name: value for name, value in given.items() if value is not None}
+    roles = {f.name: given[f.name] for f in fields(Roles) if f.name in given}
     for name in LISTS:
         names = roles.get(name, ())
         names = (names,) if isinstance(names, str) else names
@@ -378,7 +334,7 @@ def requested(given: Mapping[str, Any]) -> tuple[Roles, ReadOptions]:
             raise InputError(what, remedy=f"name columns{more}")
         roles[name] = tuple(dict.fromkeys(names))
     roles |= {"features": tuple(roles["features"])} if "features" in roles else {}
-    reading = {f.name: given[f.name] for f in fields(ReadOptions) if given.get(f.name) is not None}
+    reading = {f.name: given[f.name] for f in fields(ReadOptions) if f.name in given}
     return Roles(**roles), ReadOptions(codes=Codes(given.get("na")), **reading)
 
 
@@ -393,29 +349,28 @@ def _table_of(
         parts: Any = {name: names_in(getattr(roles, name), known) for name in LISTS}
         roles = replace(roles, target=frame.labels.target or roles.target, **parts)
         frame, roles = stand_up(frame, roles, options)
-        first = frame.names[0] if frame.names and frame.place != "column" else ""
+        first = frame.names[0] if frame.names and frame.column == "column" else ""
         pick_columns(frame, roles, options)
         digest = digest or _digest_of(frame)
         mark_missing(frame, codes)
         collapse_names(frame, roles.collapse)
         target = target or roles.target
         positive = check(frame, roles, target, positive, first)
-        covariates = append_covariates(frame, roles, codes)
+        append_covariates(frame, roles, codes)
         n_missing = note_values(frame)
-        X = frame.X if sparse.issparse(frame.X) else np.ascontiguousarray(frame.X)
-        given = {
-            role: np.array([cell or "" for cell in cells], dtype=object)
-            for role, cells in frame.text.items()
-        }
-        table = Table(
-            X, tuple(frame.names), given.get("target"), given.get("id"), given.get("group"), target,
-            positive, source, digest, (), tuple(frame.notices), frame.dropped, n_missing,
-            tuple(frame.roles), {r[6:]: v for r, v in given.items() if r.startswith("batch:")},
-            covariates,
-        )  # fmt: skip
+    X = frame.X if sparse.issparse(frame.X) else np.ascontiguousarray(frame.X)
+    given = {
+        role: np.array([cell or "" for cell in cells], dtype=object)
+        for role, cells in frame.text.items()
+    }
+    batches = {role[6:]: cells for role, cells in given.items() if role.startswith("batch:")}
+    table = Table(
+        X, tuple(frame.names), given.get("target"), given.get("id"), given.get("group"), target,
+        positive, source, digest, (), tuple(frame.notices), frame.dropped, n_missing,
+        tuple(frame.roles), batches, frame.covariates,
+    )  # fmt: skip
     record = [f"read {X.shape[0]} samples and {X.shape[1]} features from {source} ({frame.kind})"]
-    if table.y is not None:
-        counts = table.class_counts()
+    if counts := table.class_counts():
         listing = ", ".join(f"{quote(label)} {k}" for label, k in counts.items())
         if len(counts) == 2:
             listing += f"; the class of interest is {quote(table.positive_class)}"

@@ -1,29 +1,27 @@
-"""Text files: compression, encoding and separator are found out, quotes and widths are strict.
-
-`delimited` gives a file as rows of cells; `csv_text` writes a table.
-"""
+"""Text files: compression, encoding and separator are found out, quotes and widths are strict."""
 
 from __future__ import annotations
 
-import codecs
 import csv
 import gzip
 import io
 import itertools
 import os
-import re
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from .._notices import Notice, notice
-from .errors import InputError, did_you_mean, one_line, option, quote
+from .._threads import memory_size
+from .._validate import did_you_mean, one_line, quote
+from .errors import InputError, option
 
 _SEPARATORS = {"\t": "tab", ";": "semicolon", "|": "pipe", ",": "comma", " ": "white space"}
 _MARKED = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+Line = tuple[int, list[str]]  # the number of a line, and its cells
 _BLOCK = 1 << 20
 _SNIFFED_LINES = 25
 # What unpacks to less is never refused; text of measurements shrinks to a fifth, of counts that
@@ -48,14 +46,13 @@ class ReadOptions:
         # a shell passes \t on as two characters
         separator = {"\\t": "\t", "tab": "\t"}.get(self.separator or "", self.separator)
         object.__setattr__(self, "separator", separator)
-        name, remedy = "", "give a point or a comma"
-        if separator is not None and (len(separator) != 1 or separator in '"\r\n\0'):
-            name, remedy = "separator", "give one character, such as ; or |, or write tab"
-        elif self.decimal not in (None, ".", ","):
-            name = "decimal"
-        elif self.thousands is not None and self.thousands not in {*".,' "} - {self.decimal}:
-            name, remedy = "thousands", f"{remedy}, an apostrophe or a blank; not the decimal mark"
-        if name:
+        wrong = {
+            "separator": len(separator or ";") != 1 or (separator or ";") in '"\r\n\0',
+            "decimal": self.decimal not in (None, ".", ","),
+            "thousands": self.thousands not in {None, *".,' "} - {self.decimal or ""},
+        }
+        for name in [name for name in wrong if wrong[name]]:
+            remedy = "give one mark, or tab: decimals follow a point or a comma, thousands another"
             raise InputError(f"{option(name)} is {quote(getattr(self, name))}", remedy=remedy)
 
 
@@ -70,27 +67,19 @@ class Rows:
     notices: list[Notice] = field(default_factory=list)
 
 
-def shown_name(path: str | os.PathLike[str]) -> str:
-    """Return a file's name as text that can be written anywhere, whatever bytes it is of."""
-    return os.fsencode(Path(path).name).decode("utf-8", "replace")
-
-
 def existing_file(path: str | os.PathLike[str]) -> Path:
     """Return the path of a file with something in it."""
     file, remedy = Path(path), "check the path"
-    try:
-        if file.is_dir():
-            what, remedy = "this is a folder", "name the file in it"
-        elif file.stat().st_size:
-            return file
-        else:
-            what = "the file is empty"
-    except (FileNotFoundError, NotADirectoryError, ValueError):
+    if os.path.isdir(file):
+        what, remedy = "this is a folder", "name the file in it"
+    elif not os.path.exists(file):
         what, folder = "there is no such file", file.parent
-        there = sorted(p.name for p in folder.iterdir() if p.is_file()) if folder.is_dir() else []
+        there = next(os.walk(folder), ("", [], []))[2] if os.path.isdir(folder) else []
         remedy = did_you_mean(file.name, there) or remedy
-    except OSError as error:
-        what = f"it cannot be opened ({error.strerror})"
+    elif os.path.getsize(file):
+        return file
+    else:
+        what = "the file is empty"
     raise InputError(what, where=str(file), remedy=remedy)
 
 
@@ -102,52 +91,36 @@ def open_text(path: Path, encoding: str | None) -> Iterator[tuple[io.TextIOWrapp
         file.seek(0)
         raw: Any = gzip.GzipFile(fileobj=file) if compressed else file
         try:
-            encoding = _find_encoding(raw, encoding, path)
-            raw.seek(0)
-            text = io.TextIOWrapper(raw, encoding=encoding, newline="")
-            yield text, "gzipped " if compressed else ""
+            yield _decoded(raw, encoding, path), "gzipped " if compressed else ""
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             what = f"the gzip data are damaged or cut short ({error})"
             raise InputError(what, remedy="copy or download the file again") from error
 
 
-def _find_encoding(raw: BinaryIO, given: str | None, path: Path) -> str:
-    """Return the first encoding that reads all of a file."""
-    head = raw.read(4096)
+def _decoded(raw: Any, given: str | None, path: Path) -> io.TextIOWrapper:
+    """Return a text in the first encoding that reads all of a file."""
+    head = raw.read(4)
     sure = given or next((name for mark, name in _MARKED.items() if head.startswith(mark)), None)
     # five bytes mean nothing in Windows' Western encoding; Latin-1 takes any
     for encoding in (sure,) if sure else ("utf-8", "cp1252", "latin-1"):
         raw.seek(0)
         try:
-            io.TextIOWrapper(io.BytesIO(), encoding)  # refuses codecs that are not of text
-            if any("\0" in text for text in codecs.iterdecode(_blocks(raw, path), encoding)):
-                what = "this is not a text table (it holds zero bytes)"
-                remedy = "give the file the extension of its format, such as .xlsx, or name "
-                raise InputError(what, remedy=remedy + option("encoding", "utf-16-le"))
-            return encoding
-        except (LookupError, TypeError):
-            what = f"there is no encoding called {quote(encoding)}"
+            text = io.TextIOWrapper(raw, encoding, newline="")
+            while block := text.read(_BLOCK):
+                check_size(raw.tell() if isinstance(raw, gzip.GzipFile) else 0, path)
+                if "\0" in block:
+                    what = "this is not a text table (it holds zero bytes)"
+                    remedy = "give the file the extension of its format, such as .xlsx, or name "
+                    raise InputError(what, remedy=remedy + option("encoding", "utf-16-le"))
+            text.seek(0)
+            return text
+        except LookupError:  # or a codec that is not of text
             remedy = "use utf-8, utf-16, latin-1 or another name that Python knows"
-            raise InputError(what, remedy=remedy) from None
+            raise InputError(f"there is no encoding called {quote(sure)}", remedy=remedy) from None
         except UnicodeError as error:
+            text.detach()
             what = f"the file is not {encoding} ({getattr(error, 'reason', one_line(error))})"
     raise InputError(what, remedy="leave the encoding out to have it found, or save it as UTF-8")
-
-
-def _blocks(raw: BinaryIO, path: Path) -> Iterator[bytes]:
-    """Yield the rest of a file in pieces, as far as it may unpack."""
-    for block in iter(lambda: raw.read(_BLOCK), b""):
-        if isinstance(raw, gzip.GzipFile):
-            check_size(raw.tell(), path)
-        yield block
-
-
-def memory_size() -> int:
-    """Return the bytes of memory of this machine; very many where that is not known."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # pragma: no cover  (not on this platform)
-        return 1 << 40
 
 
 def check_size(size: int, path: Path, ratio: int = _RATIO) -> None:
@@ -159,7 +132,7 @@ def check_size(size: int, path: Path, ratio: int = _RATIO) -> None:
         raise InputError(f"{what} or for this machine", remedy=remedy)
 
 
-def split_lines(lines: Iterable[str], separator: str) -> Iterator[tuple[int, list[str]]]:
+def split_lines(lines: Iterable[str], separator: str) -> Iterator[Line]:
     """Yield (number of the first line, cells) for each row; rows of empty cells are passed over."""
     first, start, blank = "", 1, separator == " "  # the line that a row begins on, its number
 
@@ -171,38 +144,27 @@ def split_lines(lines: Iterable[str], separator: str) -> Iterator[tuple[int, lis
 
     reader = csv.reader(fed(), delimiter=separator, strict=True, skipinitialspace=blank)
     while True:
-        start, error = reader.line_num + 1, ""
+        start, why = reader.line_num + 1, ""
         try:
             cells = next(reader, None)
-        except csv.Error as caught:
-            cells, error = [], str(caught)
+        except csv.Error as error:
+            cells, why = [], str(error)
         if cells is None:
             return
         # a cell of several lines that would be a row each
-        several = reader.line_num > start
         width = max(1, len(cells) - 1)
-        breaks = several and any({"\n", "\r"} & {*c} for c in cells if c.count(separator) >= width)
-        if error or breaks:
-            raise _unreadable(first, separator, start, reader.line_num, error)
+        long = [c for c in cells if c.count(separator) >= width] if reader.line_num > start else []
+        if why or any({"\n", "\r"} & {*cell} for cell in long):
+            head = first.rpartition('"')[0][: csv.field_size_limit()]
+            column = max(1, len(next(csv.reader([head], delimiter=separator), [])))
+            what = 'a quotation mark (") is opened and not closed where its cell ends '
+            what += f"({why or f'it goes on to line {reader.line_num}'})"
+            remedy = 'close it or remove it; one within a cell is written twice ("")'
+            raise InputError(what, where=f"line {start}, cell {column}", remedy=remedy)
         if blank and cells and not cells[-1]:
             cells.pop()
         if any(cells):
             yield start, cells
-
-
-def _unreadable(line: str, separator: str, start: int, end: int, error: str) -> InputError:
-    """Say where a quotation mark opens that is not closed where a cell ends."""
-    head = line.rpartition('"')[0][: csv.field_size_limit()]
-    column = max(1, len(next(csv.reader([head], delimiter=separator), [])))
-    what = f'a quotation mark (") is opened and not closed before line {end} ends'
-    remedy = "close it or remove it; the lines up to there would be one cell"
-    if end == start and "expected after" in error:
-        what = "text follows a closing quotation mark"
-        remedy = 'write a quotation mark within a cell twice (""), or remove it'
-    elif end == start and "limit" in error:
-        what = f"a cell cannot be read ({error})"
-        remedy = "close its quotation mark, or name another separator"
-    return InputError(what, where=f"line {start}, cell {column}", remedy=remedy)
 
 
 def _find_separator(lines: list[str]) -> str:
@@ -219,11 +181,10 @@ def _find_separator(lines: list[str]) -> str:
             refused = error
         titles = next((i for i, width in enumerate(widths[:-2]) if width > 1), len(widths[2:]))
         header, *body = widths[titles:] or [0]
-        if max(header, *body, 0) > 1:
+        if (widest := max(header, *body, 0)) > 1:
             more = {width - header for width in body}
-            fits = len(more) <= 1 and more <= {0, 1}
-            sure = fits and separator != " "
-            ranks[separator] = (fits, header > 1, sure, more <= {0}, -titles, max(header, *body, 0))
+            fits, narrow = len(more) <= 1 and more <= {0, 1}, separator != " "
+            ranks[separator] = (fits, header > 1, fits and narrow, more <= {0}, -titles, widest)
     if not ranks:
         raise refused
     return max(ranks, key=lambda s: ranks[s])
@@ -274,20 +235,16 @@ def delimited(handle: io.TextIOWrapper, packed: str, options: ReadOptions) -> Ro
     kind = f"{packed}text, {_SEPARATORS.get(sep, repr(sep))}-separated, {handle.encoding}"
     if options.encoding is None and handle.encoding in ("cp1252", "latin-1"):
         notices.append(notice("encoding", encoding=handle.encoding))
-    body = of_width(itertools.chain(rows, lines), len(names), sep)
+    body = of_width(itertools.chain(rows, lines), len(names))
     return Rows(names, body, kind, notes, notices)
 
 
-def of_width(
-    lines: Iterable[tuple[int, list[str]]], width: int, separator: str
-) -> Iterator[tuple[int, list[str]]]:
+def of_width(lines: Iterable[Line], width: int) -> Iterator[Line]:
     """Yield rows as long as all are as wide as the header."""
     for line, cells in lines:
         if len(cells) != width:
-            remedy = "every line needs one cell per column"
-            if separator == "," and len(cells) > width:
-                remedy = "quote cells that hold a comma; decimal commas need another separator"
             what = f"{len(cells)} cells where the header has {width}"
+            remedy = "every line needs one cell per column: quote cells that hold the separator"
             raise InputError(what, where=f"line {line}", remedy=remedy)
         yield line, cells
 
@@ -299,28 +256,3 @@ def names_in(given: Iterable[str], known: Collection[str]) -> tuple[str, ...]:
         parts = [part.strip() for part in text.split(",")]
         names += [text] if text in known else [part for part in parts if part] or [text]
     return tuple(dict.fromkeys(names))
-
-
-_FORMULA = re.compile("[ \u00a0]*[-=+@＝＋－＠]")
-_CELL_ENDS = re.compile("([;\t\r\n])")  # where another locale, or another line, begins a cell
-
-
-def harmless(text: str) -> str:
-    """Put an apostrophe before all that a spreadsheet would run as a formula; -1 stays."""
-    cells = _CELL_ENDS.split(text)
-    runs = [bool(_FORMULA.match(cell)) and not looks_numeric(cell) for cell in cells]
-    safe = "".join(f"'{cell}" if run else cell for cell, run in zip(cells, runs))
-    return f"'{safe}" if text.lstrip(" \u00a0").startswith(("\t", "\r", "\n")) else safe
-
-
-def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Format rows as CSV: text made harmless, numbers so that they read back exactly."""
-    return "".join(",".join(map(_csv_cell, line)) + "\n" for line in (header, *rows))
-
-
-def _csv_cell(cell: Any) -> str:
-    if not isinstance(cell, str):
-        return "" if cell is None else repr(cell.item() if hasattr(cell, "item") else cell)
-    text = harmless(cell)
-    # Python's writer leaves a lone carriage return unquoted, and its reader then fails.
-    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',;"\t\r\n') else text

@@ -15,6 +15,7 @@ from .document import build_comparison as build_comparison
 from .document import build_document, check_document
 from .document import describe_cohort as describe_cohort
 from .document import describe_given as describe_given
+from .document import role_lines as role_lines
 from .drawings import draw_figures
 from .page import render as render
 from .page import render_comparison as render_comparison

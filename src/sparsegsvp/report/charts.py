@@ -18,7 +18,7 @@ from importlib import resources
 from itertools import accumulate, chain, repeat, zip_longest
 from typing import Any
 
-from ..io.text import csv_text
+from ..io.text import looks_numeric
 
 N_TONES = 8
 
@@ -428,3 +428,26 @@ def _outline(radius: float, shape: int | None) -> str:
 def _rounded(cell: Any) -> Any:
     """A cell with six digits, which are more than a picture shows."""
     return float(f"{cell:.6g}") if isinstance(cell, float) else cell
+
+
+# At the start, or where another locale or another line begins a cell.
+_FORMULA = re.compile("(^|[;\t\r\n])([ \u00a0]*[-=+@＝＋－＠][^;\t\r\n]*)")
+
+
+def harmless(text: str) -> str:
+    """Put an apostrophe before all that a spreadsheet would run as a formula; -1 stays."""
+    safe = _FORMULA.sub(lambda m: m[0] if looks_numeric(m[2]) else f"{m[1]}'{m[2]}", text)
+    return f"'{safe}" if text.lstrip(" \u00a0").startswith(("\t", "\r", "\n")) else safe
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Format rows as CSV: text made harmless, numbers so that they read back exactly."""
+    return "".join(",".join(map(_csv_cell, line)) + "\n" for line in (header, *rows))
+
+
+def _csv_cell(cell: Any) -> str:
+    if not isinstance(cell, str):
+        return "" if cell is None else repr(cell.item() if hasattr(cell, "item") else cell)
+    text = harmless(cell)
+    # Python's writer leaves a lone carriage return unquoted, and its reader then fails.
+    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',;"\t\r\n') else text

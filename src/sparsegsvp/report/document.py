@@ -7,13 +7,14 @@ figures and all words are made from it alone. ``templates/schema.toml`` lists it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from .._notices import Notice
 from ..evaluation.cache import plain, versions
 from ..io import InputError
+from ..io.roles import Role
 from . import numbers
 from .charts import toml_asset
 from .notices import cohort_remarks, notices_of
@@ -143,8 +144,23 @@ def _data(table: Any, evaluation: Any, samples: Samples, units: str | None) -> P
         "covariates": {name: list(made) for name, made in table.covariates.items()},
         "units": units,
         "dropped": dict(table.dropped),
-        "roles": table.role_lines(),
+        "roles": role_lines(table),
     }
+
+
+def role_lines(table: Any) -> list[Part]:
+    """Return role, columns, count and reason, for each role and reason of a table's columns."""
+    grouped: dict[tuple[str, str], list[str]] = {}
+    for column in sorted(table.roles, key=lambda column: get_args(Role).index(column.role)):
+        grouped.setdefault((column.role, column.reason), []).append(column.column)
+    counts = {key: len(names) for key, names in grouped.items()}
+    told = sum(count for (role, _), count in counts.items() if role == "feature")
+    counts |= {("feature", "numbers"): table.X.shape[1] - told}
+    return [
+        {"role": key[0], "columns": grouped.get(key, []), "count": count, "reason": key[1]}
+        for key, count in counts.items()
+        if count
+    ]
 
 
 def _judged(result: Any, prevalence: float | None) -> Part:

@@ -12,7 +12,7 @@ from ..datasets import load_breast_cancer, load_ovarian
 from ..evaluation.cache import versions
 from ..io.errors import InputError
 from ..io.files import write_atomic
-from ..io.text import csv_text
+from ..report.charts import csv_text
 from ..report.page import render
 from ..report.words import environment
 from .figures import make_figures

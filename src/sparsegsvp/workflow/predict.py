@@ -13,7 +13,7 @@ from sklearn.impute import SimpleImputer
 
 from .._notices import notice
 from .._typing import Float64Array
-from .._validate import check_real
+from .._validate import check_real, listed, one_line, quote
 from ..estimators.pipeline import last_step, prepared_rows
 from ..evaluation import (
     ExternalValidation,
@@ -23,10 +23,10 @@ from ..evaluation import (
     validate_external,
 )
 from ..io.cells import spelling_key
-from ..io.errors import InputError, listed, one_line, option, quote
+from ..io.errors import InputError, option
 from ..io.table import Table
-from ..io.text import csv_text
 from ..metrics import move_prior
+from ..report.charts import csv_text
 
 
 def needed_features(model: Any) -> list[str]:

@@ -15,12 +15,12 @@ import numpy as np
 
 from .._notices import Notice, Severity, notice
 from .._typing import Float64Array
-from .._validate import check_integer, check_real, check_seed
+from .._validate import check_integer, check_real, check_seed, listed, quote, suggestion
 from ..estimators import GSVPSVM, GSVPSVMCV, PanelPipeline
 from ..estimators.pipeline import Log2, last_step
 from ..evaluation.procedure import make_imputer
 from ..io import InputError, Table
-from ..io.errors import listed, option, quote, suggestion
+from ..io.errors import option
 from ..io.text import names_in
 
 _FEWEST = 4  # samples of each class, and groups: two of each in the folds within the folds

@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._notices import Notice
-from .._validate import need
+from .._validate import need, one_line
 from ..evaluation import Comparison, EvaluationResult, ExternalValidation
 from ..evaluation.cache import Clock
-from ..io.errors import InputError, naming, one_line
+from ..io.errors import InputError, naming
 from ..io.files import whole_folder, write_atomic
 from ..io.models import save_model
 from ..io.table import Table
-from ..io.text import csv_text
 from ..report import checklist_markdown, draw_figures, render_comparison, render_page
+from ..report.charts import csv_text
 from .predict import frame_csv, predict_table, sample_names
 
 if TYPE_CHECKING:
