@@ -103,8 +103,11 @@ def test_predictive_values_are_the_shares_of_a_table():
 
 def test_predictive_values_of_rates_that_err_together_are_wider():
     rates, share = (exact_interval(40, 50), exact_interval(120, 150)), 0.25
-    apart, some, together = (predictive_values(*rates, share, correlation=r) for r in (0, 0.5, 1))
+    against, apart, some, together = (
+        predictive_values(*rates, share, correlation=r) for r in (-0.5, 0, 0.5, 1)
+    )
     for name in ("ppv", "npv"):
+        assert apart[name].low < against[name].low < against[name].high < apart[name].high
         assert together[name].low < some[name].low < apart[name].low < apart[name].value
         assert apart[name].value < apart[name].high < some[name].high < together[name].high
     low = [share * rates[0].low, (1 - share) * (1 - rates[1].low)]

@@ -423,3 +423,15 @@ def test_classes_that_have_patients_in_common_vary_together() -> None:
         alone.append(np.trace(scoring.sampling(found, said == truth)) / 9)
     assert np.mean(variances) * 10 / 9 == pytest.approx(np.var(means), rel=0.2)
     assert np.mean(alone) < 0.7 * np.var(means)
+
+
+def test_rates_that_err_against_each_other_give_predictive_values() -> None:
+    """Patients with a sample of each class, both of which are called the same."""
+    truth, patient, nothing = np.tile([0, 1], 30), np.repeat(np.arange(30), 2), np.zeros(60, int)
+    said = np.where(patient < 20, patient % 2, truth)
+    decision = np.stack([-said, said], axis=1) + 0.0
+    found = OutOfFold(np.arange(60), nothing, nothing, truth, said, decision, None)
+    scoring = Scoring(np.full(2, 30.0), 1, 0.95, patient)
+    assert scoring.worth(found, 0.4)[1] < 0
+    for score in scoring.all(found, (0, 1), 0.5).values():
+        assert 0 <= score.low < score.value < score.high <= 1

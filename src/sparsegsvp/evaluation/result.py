@@ -187,7 +187,7 @@ class Scoring:
             return self.units.tolist(), 0.0
         rates, sampling, spread = self._covariances(found)
         own = np.diag(covariance := sampling + luck * spread)
-        correlation = min(1.0, float(covariance[0, 1] / np.sqrt(own[0] * own[1])))
+        correlation = float(np.clip(covariance[0, 1] / np.sqrt(own[0] * own[1]), -1, 1))
         return (rates * (1 - rates) / own).tolist(), correlation
 
     def rates(self, found: OutOfFold) -> dict[int, Interval]:

@@ -197,7 +197,7 @@ def predictive_values(
     (0.486, 0.994)
     """
     check_real("prevalence", prevalence, above=0, below=1)
-    check_real("correlation", correlation, least=0, most=1)
+    check_real("correlation", correlation, least=-1, most=1)
     odds = float(logit(prevalence))
     result = {}
     for name, a, b, prior in (
